@@ -446,17 +446,18 @@ export class Concentrator {
     if (production.isAwaited) production.load();
   }
 
-  /** The connection broke: consumers elsewhere are expected back, and what they want waits for them. */
+  /** The connection broke: consumers are expected back, and what they want waits for them. */
   #interrupted(comesBack: boolean): void {
     const { index, questions, synchronous, flow, production } = this.#parts;
     const { deriving, outbox, hold, demands, modulation, feeds } = this.#production ?? {};
+    const wanted = comesBack ? demands?.wanted() : undefined;
     deriving?.interrupted(index);
     const wereOpen = index.interrupted();
     questions.interrupted();
     synchronous.clear();
     outbox?.interrupted();
     flow.interrupted();
-    hold?.interrupted(comesBack ? demands?.elsewhere() : undefined);
+    hold?.interrupted(wanted);
     modulation?.interrupted();
     feeds?.interrupted();
     production.interrupted();

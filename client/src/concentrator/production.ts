@@ -37,6 +37,7 @@ export const createProduction: CreateProduction = ({
     onOrdered: (hosted, feed, parent, wire) => deriving.ordered(hosted, feed, parent, wire),
     onRefused: hosted => deriving.refused(hosted),
     onInstalled: installation => deriving.installed(installation),
+    onAgain: installation => deriving.again(installation),
     onSeen: (installation, of) => deriving.seen(installation, of),
     together: act => outbox.together(act),
     onRestarted: installation => deriving.restarted(installation),

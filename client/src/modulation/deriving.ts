@@ -98,13 +98,20 @@ export class Deriving {
   installed(installation: Installation): void {
     const beginnings = this.#ordered.get(installation.hosted);
     this.#ordered.delete(installation.hosted);
-    for (const { producer, source, reached } of beginnings ?? []) {
-      if (installation.process !== 0) installation.sources.set(producer, source.id);
+    for (const { producer, source, reached } of beginnings ?? [])
       this.begin(installation, producer, source, reached);
-    }
     if (installation.process !== 0) return;
     for (const name of this.#modulation.installed.sourcesOf(installation))
       for (const producer of this.#index.producersNamed(name)) this.#beginOwn(installation, producer);
+  }
+
+  /** A modulator that outlived its connection has a number at the present one. */
+  again(installation: Installation): void {
+    const { lanes, number, producers } = installation;
+    lanes.get(NO_SOURCE)?.address(number, producers[0] ?? 0);
+    // The sources that its feed has met meanwhile.
+    for (const [source, { usual, urgent }] of lanes)
+      if (source !== NO_SOURCE) this.#address(installation, source, usual.producer || urgent.producer);
   }
 
   /** A producer here is open: the modulators of its channel account for what it raises from now on. */
@@ -127,16 +134,29 @@ export class Deriving {
     const lane = this.#laneOf(installation, source.id, source.urgent);
     const isNew = lane.coverage === undefined;
     lane.coverage ??= new Coverage(source, reached);
-    if (lane.channel === installation.number && lane.producer === producer && !isNew) return;
-    lane.channel = installation.number;
-    lane.producer = producer;
-    lane.isPlaced = false;
-    if (!isNew) return this.#stateSoon(lane, installation);
+    this.#address(installation, source.id, producer);
+    if (!isNew) return;
     const { number, isTold, former } = installation;
     if (number !== 0) this.#reception.begun(number, lane);
     // Who is to be a consumer has to know where it begins; not before what is still to be sent of a state before.
-    const waits = !isTold || former.some(lanes => lanes.hold) || this.#hold.isHeld(installation);
-    if (number !== 0 && producer !== 0 && !waits) this.#outbox.place(lane);
+    const waits = !isTold || former.some(lanes => lanes.owe) || this.#hold.isHeld(installation);
+    if (lane.isAddressed && !waits) this.#outbox.place(lane);
+  }
+
+  /** The output made of a raw source has these numbers at the present connection. @param producer 0 where the source was not met there yet */
+  #address(installation: Installation, source: bigint, producer: number): void {
+    const { number, lanes, former, process, elsewhere } = installation;
+    const channel = producer === 0 ? 0 : number;
+    const present = lanes.get(source);
+    if (present === undefined || present.areAt(channel, producer)) return;
+    const before = former.filter(({ usual, urgent }) => (usual.origin ?? urgent.origin)?.id === source);
+    for (const pair of [...before, present])
+      for (const lane of pair) {
+        lane.address(channel, producer);
+        if (lane.coverage !== undefined) this.#stateSoon(lane, installation);
+        // What a modulator makes in another process' stead waits for both: the word on who wants it, and its feed's on the source.
+        if (process !== 0 && elsewhere > 0 && lane.isAddressed && lane.owes) this.#outbox.resume(lane);
+      }
   }
 
   /** A modulator has restarted, without its state: its output is counted anew, so that consumers see that. */
@@ -196,15 +216,18 @@ export class Deriving {
       this.#reception.statedFor(installation.only, lane);
       return true;
     }
-    if (installation.own && installation.number === 0)
+    if (installation.number === 0)
       for (const consumer of this.#takersBack(installation)) this.#reception.statedFor(consumer, lane);
     // What is held is said when it is sent.
-    if (installation.number === 0 || this.#hold.isHeld(installation)) return false;
-    this.#reception.stated(lane);
-    this.#feeds.passed(installation.number, of);
-    // Runs that are still to be sent again come first, and say it.
-    const isSent = lane.unconfirmed.length === 0;
-    if (installation.elsewhere > 0 && lane.producer !== 0 && isSent) this.#outbox.place(lane);
+    const { number, elsewhere, isTold, lanes } = installation;
+    if (number === 0 || this.#hold.isHeld(installation)) return false;
+    this.#reception.stated(number, lane);
+    this.#feeds.passed(number, of);
+    // Where runs are still to be sent again, or the lane has no number yet, it is said with that. One of a state before is not the producer's any more.
+    const isSent = lane.isAddressed && lane.unconfirmed.length === 0;
+    const isPresent = lanes.get(source.id)?.of(lane.urgent) === lane;
+    if (elsewhere > 0 && isSent && isPresent) this.#outbox.place(lane);
+    else if (elsewhere === 0 && isTold) coverage.said();
     return true;
   }
 
@@ -234,13 +257,16 @@ export class Deriving {
     raising: string | undefined,
     isLast: boolean,
   ): Provenance | undefined {
-    const producer = this.#producerOf(installation, frame.producer);
+    const producer = this.#producerOf(installation, frame);
     if (producer === undefined) return undefined;
     const lane = this.#laneOf(installation, producer.lanes.usual.source.id, frame.isUrgent);
     const of = this.#count(frame, lane, isLast);
     frame.readdress(installation.number, producer.number);
-    if (installation.number === 0 || this.#hold.isHeld(installation)) {
+    const { number, isTold } = installation;
+    if (number === 0 || !isTold || producer.open === undefined || this.#hold.isHeld(installation)) {
       frame.forgetSync();
+      this.#keep(installation, frame, lane);
+      if (number !== 0) this.#reception.raised(frame, lane);
       this.#outbox.hold(lane, frame);
       return of;
     }
@@ -249,14 +275,13 @@ export class Deriving {
     return of;
   }
 
-  /** The producer of an output run. What was held may come after its producer has gone, and what a period makes is nobody's. */
-  #producerOf({ base }: Installation, number: number): ProducerEndpoint | undefined {
-    let first: ProducerEndpoint | undefined;
-    for (const producer of this.#index.producersNamed(base)) {
-      if (producer.number === number) return producer;
-      first ??= producer;
-    }
-    return this.#index.producerOf(number) ?? first;
+  /** The producer of an output run. What was held may come after its producer has gone, and what a period makes may be nobody's. */
+  #producerOf({ base }: Installation, frame: EventsFrame): ProducerEndpoint | undefined {
+    const source = this.#modulation.runs.sourceOf(frame);
+    const its = source === undefined ? undefined : this.#index.producerOfSource(source);
+    if (its !== undefined) return its;
+    const [first] = this.#index.producersNamed(base);
+    return first;
   }
 
   /** Takes a run of the past that is made for one consumer. */
@@ -266,14 +291,10 @@ export class Deriving {
     frame: EventsFrame,
     isLast: boolean,
   ): Provenance | undefined {
-    const { sources } = installation;
-    const lane = this.#laneOf(
-      installation,
-      sources.get(frame.producer || sources.size) ?? NO_SOURCE,
-      frame.isUrgent,
-    );
+    const source = this.#sourceOf(installation, frame);
+    const lane = this.#laneOf(installation, source, frame.isUrgent);
     const of = this.#count(frame, lane, isLast);
-    consumer.past?.made(frame, lane);
+    consumer.past?.made(frame, lane, source);
     return of;
   }
 
@@ -291,19 +312,33 @@ export class Deriving {
     raising: string | undefined,
     isLast: boolean,
   ): Provenance | undefined {
-    const { producers, sources, number, own } = installation;
-    const producer = frame.producer || (producers[0] ?? 0);
-    const lane = this.#laneOf(installation, sources.get(producer) ?? NO_SOURCE, frame.isUrgent);
+    const { producers, number, own, isTold } = installation;
+    const source = this.#sourceOf(installation, frame);
+    const lane = this.#laneOf(installation, source, frame.isUrgent);
+    if (source === NO_SOURCE && !lane.isAddressed) lane.address(number, producers[0] ?? 0);
     const of = this.#count(frame, lane, isLast);
-    frame.readdress(number, producer);
-    // Consumers here may be expected back. Those elsewhere are served by another process by now.
-    if (own && this.#index.isAnyAway()) this.#kept.add(installation, frame, lane);
-    if (own && number === 0)
-      for (const consumer of this.#takersBack(installation))
-        this.#reception.raisedBefore(consumer, frame, lane);
-    if (!installation.isTold) this.#outbox.hold(lane, frame);
+    frame.readdress(number, lane.producer);
+    // Consumers elsewhere are served by another process by now.
+    if (own) this.#keep(installation, frame, lane);
+    if (!own && (!isTold || !lane.isAddressed)) this.#outbox.hold(lane, frame);
     else if (number !== 0) this.#handOut(installation, frame, lane, raising);
     return of;
+  }
+
+  /** Keeps a run for the consumers of this process that are away, and hands it to those that are back before their modulator. */
+  #keep(installation: Installation, frame: EventsFrame, lane: Lane): void {
+    if (this.#index.isAnyAway()) this.#kept.add(installation, frame, lane);
+    if (installation.number !== 0) return;
+    for (const consumer of this.#takersBack(installation))
+      this.#reception.raisedBefore(consumer, frame, lane);
+  }
+
+  /** The raw source of a run that was made of another process' events. What a period makes before any has come is of none. */
+  #sourceOf({ lanes }: Installation, frame: EventsFrame): bigint {
+    const source = this.#modulation.runs.sourceOf(frame);
+    if (source !== undefined) return source;
+    const [first = NO_SOURCE] = lanes.keys();
+    return first;
   }
 
   /** The consumers that are back before their modulator is installed again. */

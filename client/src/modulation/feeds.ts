@@ -172,6 +172,7 @@ export class Feeds {
         new JechoError("CONNECTION_LOST", "the connection broke before modulators here were fed"),
       );
       feed.opening = undefined;
+      feed.met.clear();
     }
   }
 
@@ -261,10 +262,8 @@ export class Feeds {
   #begin(feedName: string, producer: number, source: TrackedSource, before: number, reached: number): void {
     this.#feeds.get(feedName)?.met.set(source.name, { producer, source, reached });
     this.#events.met(feedName, producer, source, before);
-    for (const installation of this.#modulation.installed.madeOf(feedName).keys()) {
-      installation.sources.set(producer, source.id);
+    for (const installation of this.#modulation.installed.madeOf(feedName).keys())
       this.#events.begin(installation, producer, source, before);
-    }
   }
 
   /** This process has raised or made a run. @param raising names the synchronous event that it is of */

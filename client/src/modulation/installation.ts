@@ -73,16 +73,14 @@ export interface Installation {
   incarnation: number;
   /** The counts of an incarnation before, of which something is still to be sent. */
   former: Lanes[];
-  /** The raw sources of other processes that it takes, by the producers' numbers at the present connection. */
-  readonly sources: Map<number, bigint>;
   /** The producing process that it runs here in the stead of; 0 for none. Nothing here is of that process, but by its feed. */
   readonly process: number;
   /** The consumer that its output is for alone, which makes its past; undefined where that is a derived channel's. */
   readonly only: ConsumerEndpoint | undefined;
   /** Whether the modulator's output is for the consumers of this process alone. */
   readonly own: boolean;
-  /** Numbers of that process' producers, when it was installed. */
-  readonly producers: readonly number[];
+  /** Numbers of that process' producers at the present connection, when it was asked for there. */
+  producers: readonly number[];
   /** The derived channel's number at the present connection; 0 while there is none. */
   number: number;
   /** The number at the last connection. */
@@ -138,7 +136,6 @@ export function newInstallation(
     lanes: new Map(),
     incarnation: newIncarnation(),
     former: [],
-    sources: new Map(),
     lastNumber: placed.number,
     leaves: false,
     leaving: undefined,
@@ -163,15 +160,14 @@ export function newOpening(): PromiseWithResolvers<never> {
   return opening;
 }
 
-/** Forgets the installation's number, which means nothing at another connection, save to those who knew it. */
+/** Forgets the installation's numbers, which mean nothing at another connection, save to those who knew its own. */
 export function leaveConnection(installation: Installation): void {
   if (installation.number !== 0) installation.lastNumber = installation.number;
   installation.number = 0;
-  if (installation.process !== 0) {
-    // What it makes waits until the gateway says who wants it.
-    installation.elsewhere = 0;
-    installation.isTold = installation.own;
-  }
+  for (const lanes of [...installation.lanes.values(), ...installation.former]) lanes.address(0, 0);
+  // What it makes waits until the gateway says who wants it.
+  installation.isTold = installation.own;
+  if (installation.process !== 0) installation.elsewhere = 0;
   installation.pulled.clear();
 }
 

@@ -50,6 +50,8 @@ export interface ModulationEvents {
   onRefused(hosted: number): void;
   /** A modulator is there. */
   onInstalled(installation: Installation): void;
+  /** A modulator that outlived its connection has a number at the present one. */
+  onAgain(installation: Installation): void;
   /** Every modulator has seen this synchronous event to its end. */
   onDone(raising: string): void;
   /** The output that a modulator made of this synchronous event goes on to further ones: `onDone` comes once more. */
@@ -146,6 +148,7 @@ export class Modulation {
     if (wire !== "") this.#names.alias(wire, feed, channel);
     if (known !== undefined) {
       known.number = derived;
+      known.producers = instead?.producers ?? [];
       known.leaves = false;
       clearTimeout(known.leaving);
       const { wire: former } = known;
@@ -153,6 +156,7 @@ export class Modulation {
       known.source = own;
       this.#unfed(former);
       this.installed.meet(known);
+      this.#events.onAgain(known);
       for (const { object, version, state } of modulator.objects)
         this.update({ kind: "ObjectUpdate", object, version, state, derived: 0 });
     } else if (instead === undefined && this.#runs() >= this.#most) {

@@ -47,15 +47,13 @@ export interface PastParts {
   close(entry: ConsumerEndpoint): void;
 }
 
-/** A producer whose events a past is made of. */
+/** The numbers that a source's events came under last. */
 interface Raiser {
-  readonly source: bigint;
-  /** The number that its events came under, and its own there. */
   readonly channel: number;
   readonly producer: number;
 }
 
-const NO_RAISER: Raiser = { source: 0n, channel: 0, producer: 0 };
+const NO_RAISER: Raiser = { channel: 0, producer: 0 };
 
 /**
  * The past of one consumer with a modulator, where its derived channel does not reach back that far. A consumer of the channel itself,
@@ -74,8 +72,8 @@ export class Past implements InputTaker, OwnPast {
   readonly #reached = new Map<string, number>();
   /** Raw sources of producers in this process. */
   readonly #own = new Set<string>();
-  /** Producers' numbers mean another one after a gateway's restart: the modulator knows each by a number of its own, from 1. */
-  readonly #raisers: Raiser[] = [];
+  /** Numbers of the events that the past is made of, by their raw source. */
+  readonly #raisers = new Map<bigint, Raiser>();
   /** Deliveries that came before the modulator was there. */
   #early: ((modulator: Installation) => void)[] = [];
   #modulator: Installation | "none" | "installing" | "failed" = "none";
@@ -191,10 +189,9 @@ export class Past implements InputTaker, OwnPast {
       this.#give(run !== undefined, modulator => {
         const { modulation } = this.#parts;
         const { runs } = modulation;
-        const number = this.#begin(modulator, { source, origin }, channel, producer, after - missing);
+        this.#begin(modulator, origin, { channel, producer }, after - missing);
         if (run === undefined) return runs.pass(this.#name, of);
         run.forgetSync();
-        run.readdress(modulator.input, number);
         // One that is not sound is as if it had been lost on the way.
         if (modulation.isSound(run)) runs.enqueue(this.#name, run, of);
       });
@@ -207,7 +204,7 @@ export class Past implements InputTaker, OwnPast {
     const through = Math.min(reached, this.#endOf(origin));
     this.#reach(origin, through);
     this.#give(false, modulator => {
-      this.#begin(modulator, counting, 0, producer, Math.min(reached - missing, through));
+      this.#begin(modulator, origin, { channel: 0, producer }, Math.min(reached - missing, through));
       if (missing === 0 && origin === source) return;
       const of = { source: origin, after: missing > 0 ? through : 0, through };
       this.#parts.modulation.runs.pass(this.#name, of);
@@ -224,21 +221,10 @@ export class Past implements InputTaker, OwnPast {
     this.#reached.set(name, Math.max(this.#reached.get(name) ?? 0, reached));
   }
 
-  /** The modulator takes this source's events. @returns the producer's number there */
-  #begin(
-    modulator: Installation,
-    { source, origin = source }: Counting,
-    channel: number,
-    producer: number,
-    reached: number,
-  ): number {
-    let at = this.#raisers.findIndex(
-      raiser => raiser.source === source.id && raiser.channel === channel && raiser.producer === producer,
-    );
-    if (at < 0) at = this.#raisers.push({ source: source.id, channel, producer }) - 1;
-    modulator.sources.set(at + 1, origin.id);
-    this.#parts.deriving.begin(modulator, at + 1, origin, reached);
-    return at + 1;
+  /** The modulator takes this source's events. */
+  #begin(modulator: Installation, origin: TrackedSource, raiser: Raiser, reached: number): void {
+    this.#raisers.set(origin.id, raiser);
+    this.#parts.deriving.begin(modulator, raiser.producer, origin, reached);
   }
 
   /** Gives the modulator something, which is installed at the first run. */
@@ -272,8 +258,8 @@ export class Past implements InputTaker, OwnPast {
     }
   }
 
-  made(frame: EventsFrame, lane: Lane): void {
-    const { channel, producer } = this.#raisers[frame.producer - 1] ?? this.#raisers.at(-1) ?? NO_RAISER;
+  made(frame: EventsFrame, lane: Lane, source: bigint): void {
+    const { channel, producer } = this.#raisers.get(source) ?? NO_RAISER;
     frame.readdress(channel, producer);
     frame.forgetSync();
     this.#parts.reception.madeFor(this.#consumer, frame, lane);

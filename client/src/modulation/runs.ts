@@ -3,6 +3,7 @@ import type { EventsFrame } from "@jecho/shared/internal";
 import type { Installation } from "./installation.ts";
 import type { FeedNames, Installations } from "./installations.ts";
 import type { ModulationEvents } from "./modulation.ts";
+import { SourceNumbers } from "./source-numbers.ts";
 
 type RunEvents = Pick<
   ModulationEvents,
@@ -14,6 +15,7 @@ export class Runs {
   readonly #names: FeedNames;
   readonly #installed: Installations;
   readonly #events: RunEvents;
+  readonly #sources = new SourceNumbers();
   #environment: Tier | undefined;
   #isReady = true;
   #whenReady: (() => void)[] = [];
@@ -45,12 +47,20 @@ export class Runs {
       if (of !== undefined) this.#environment.pass(hosted, of);
       return false;
     }
-    if (frame.channel === hosted) return this.#environment.enqueue(frame, raising, of);
-    // The host knows the channel by a number that is the same over connections; the frame itself is still to be sent.
-    if (frame instanceof LentRun) return this.#environment.enqueue(frame.readdressed(hosted), raising, of);
+    // The host knows the channel and the source by numbers that are the same over connections; the frame itself is still to be sent.
+    const producer = of === undefined ? 0 : this.#sources.numberOf(of.source.id, frame.producer);
+    if (frame.channel === hosted && frame.producer === producer)
+      return this.#environment.enqueue(frame, raising, of);
+    if (frame instanceof LentRun)
+      return this.#environment.enqueue(frame.readdressed(hosted, producer), raising, of);
     const copy = frame.copy();
-    copy.readdress(hosted, frame.producer);
+    copy.readdress(hosted, producer);
     return this.#environment.enqueue(copy, raising, of);
+  }
+
+  /** The raw source that this run of a modulator's was made of; undefined for none, or where that is not known. */
+  sourceOf({ producer }: EventsFrame): bigint | undefined {
+    return this.#sources.sourceOf(producer);
   }
 
   /** A stretch has no events for the modulators of this channel. */

@@ -46,6 +46,7 @@ function modulationIn(
     onOrdered() {},
     onRefused() {},
     onInstalled() {},
+    onAgain() {},
     onStatement() {},
     onRestarted() {},
     together: act => act(),

@@ -30,9 +30,9 @@ export class LentRun {
     return this.#header.token;
   }
 
-  /** The same events as a run of another channel. */
-  readdressed(channel: number): LentRun {
-    return new LentRun({ ...this.#header, channel }, this.#events);
+  /** The same events as a run under other numbers. */
+  readdressed(channel: number, producer: number): LentRun {
+    return new LentRun({ ...this.#header, channel, producer }, this.#events);
   }
 
   /** The run's events where they lie. */

@@ -36,6 +36,8 @@ export class EndpointIndex implements StateIndexes {
   readonly #further: readonly ConsumerIndexes[];
   readonly #all = new Set<Endpoint>();
   readonly #producersNamed = new Map<string, Set<ProducerEndpoint>>();
+  /** Producers by the source of their events. */
+  readonly #bySource = new Map<bigint, ProducerEndpoint>();
   /** Endpoints that wait for the gateway's answer, by request. */
   readonly #asked = new Map<number, Endpoint>();
   /** Open endpoints by number. */
@@ -53,13 +55,17 @@ export class EndpointIndex implements StateIndexes {
 
   add(endpoint: Endpoint): void {
     this.#all.add(endpoint);
-    if (endpoint.is === "producer") enter(this.#producersNamed, endpoint.channel, endpoint);
+    if (endpoint.is !== "producer") return;
+    enter(this.#producersNamed, endpoint.channel, endpoint);
+    this.#bySource.set(sourceOf(endpoint), endpoint);
   }
 
   #remove(endpoint: Endpoint): void {
     this.#all.delete(endpoint);
     endpoint.port.endpoints.delete(endpoint.id);
-    if (endpoint.is === "producer") leave(this.#producersNamed, endpoint.channel, endpoint);
+    if (endpoint.is !== "producer") return;
+    leave(this.#producersNamed, endpoint.channel, endpoint);
+    this.#bySource.delete(sourceOf(endpoint));
   }
 
   changed(endpoint: Endpoint, before: EndpointState): void {
@@ -86,6 +92,11 @@ export class EndpointIndex implements StateIndexes {
   /** The producers of the channel of this name. */
   producersNamed(channel: string): Iterable<ProducerEndpoint> {
     return this.#producersNamed.get(channel) ?? [];
+  }
+
+  /** The producer here whose events are of this source. */
+  producerOfSource(source: bigint): ProducerEndpoint | undefined {
+    return this.#bySource.get(source);
   }
 
   /** The schema of the type with this token, where a producer here writes it. */
@@ -194,6 +205,10 @@ function isAway(state: ConsumerState): boolean {
     default:
       return false;
   }
+}
+
+function sourceOf({ lanes }: ProducerEndpoint): bigint {
+  return lanes.usual.source.id;
 }
 
 function requestOf(state: EndpointState): number | undefined {

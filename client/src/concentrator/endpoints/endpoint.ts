@@ -56,8 +56,8 @@ export interface OwnPast {
   readonly isTold: boolean;
   /** The derived channel accounts for this raw source's events behind this one; what was said of it first holds. */
   begins(origin: TrackedSource, reached: number): void;
-  /** The modulator that is the consumer's alone made a run, which is counted. */
-  made(frame: EventsFrame, lane: Lane): void;
+  /** The modulator that is the consumer's alone made a run of this raw source, which is counted. */
+  made(frame: EventsFrame, lane: Lane, source: bigint): void;
   /** Called when the modulator has ended. */
   failed(error: JechoError): void;
   /** Called when nobody wants the modulator's output any more. */

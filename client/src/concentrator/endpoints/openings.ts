@@ -238,6 +238,7 @@ export class Openings {
     // What waited for a past that does not come any more.
     if (consumer.state.is === "live") this.#reception.handWaiting(consumer);
     if (isAwaited) this.#production?.deriving.handKept(consumer);
+    if (!this.#index.isAnyAway()) this.#production?.hold.allHere();
     if (consumer.past?.isTold !== false) this.#tellOpened(consumer, comesBack, newest, opened);
     // It may have to leave again at once.
     this.#flow.entered(consumer);

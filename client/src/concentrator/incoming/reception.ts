@@ -235,8 +235,8 @@ export class Reception implements ConsumerIndexes {
       entry.past?.begins(coverage.source, coverage.through);
   }
 
-  /** A lane of output made here has been accounted for so far. */
-  stated({ channel, source, raised, coverage }: Lane): void {
+  /** A lane of this channel's output, which is made here, has been accounted for so far. */
+  stated(channel: number, { source, raised, coverage }: Lane): void {
     const route = this.#routes.get(channel);
     if (route === undefined || coverage === undefined) return;
     const at = placeIn(source, raised, coverage);

@@ -72,7 +72,8 @@ export class Demands {
     this.#toldInstead(channel, consumers);
     const installation = this.#modulation.installed.ofNumber(channel);
     if (installation === undefined) return;
-    const begins = installation.elsewhere === 0 || this.#hold.isHolding;
+    const begins = !installation.isTold || installation.elsewhere === 0 || this.#hold.isHolding;
+    installation.isTold = true;
     installation.elsewhere = consumers;
     installation.unheard = unheard;
     this.#wantedFormer(installation, consumers, begins);
@@ -95,12 +96,7 @@ export class Demands {
       installation.isTold = true;
       installation.elsewhere = consumers;
       this.#wantedFormer(installation, consumers, begins);
-      for (const [producer, source] of installation.sources) {
-        const lanes = installation.lanes.get(source);
-        if (lanes === undefined) continue;
-        if (begins) lanes.address(channel, producer);
-        this.#wanted(lanes, consumers, begins);
-      }
+      for (const lanes of installation.lanes.values()) this.#wanted(lanes, consumers, begins);
     }
   }
 
@@ -108,13 +104,12 @@ export class Demands {
   #wantedFormer(installation: Installation, consumers: number, begins: boolean): void {
     if (!begins) return;
     // What is sent again is kept until it is confirmed: the connection may break once more.
-    installation.former = installation.former.filter(lanes => lanes.hold);
+    installation.former = installation.former.filter(lanes => lanes.owe);
     for (const lanes of installation.former) {
-      const { origin, producer } = lanes.usual;
-      const raising = [...this.#index.producersNamed(installation.base)].find(
-        ({ lanes: { usual } }) => usual.source.id === origin?.id,
-      );
-      lanes.address(installation.number, raising?.number ?? producer);
+      const source = lanes.usual.origin ?? lanes.urgent.origin;
+      const raising = source && this.#index.producerOfSource(source.id);
+      // Those of other processes have their numbers from their feed.
+      if (raising?.open !== undefined) lanes.address(installation.number, raising.open.number);
       this.#wanted(lanes, consumers, begins);
     }
   }
@@ -123,7 +118,7 @@ export class Demands {
   #wanted(lanes: Lanes, consumers: number, begins: boolean): void {
     for (const lane of lanes) {
       if (consumers === 0) lane.isPlaced = false;
-      else if (begins && lane.isBegun) this.#outbox.resume(lane);
+      else if (begins && lane.isBegun && lane.isAddressed) this.#outbox.resume(lane);
     }
   }
 
@@ -154,12 +149,18 @@ export class Demands {
     for (const name of this.#modulation.installed.sourcesOf(installation)) this.tell(name);
   }
 
-  /** The producers and installations here that have consumers elsewhere. */
-  *elsewhere(): Generator<ProducerEndpoint | Installation> {
+  /** The producers and installations here that have consumers, here or elsewhere. */
+  wanted(): (ProducerEndpoint | Installation)[] {
+    const wanted: (ProducerEndpoint | Installation)[] = [];
+    const isWanted = (elsewhere: number, channel: number): boolean =>
+      elsewhere > 0 || this.#reception.consumersOf(channel) > 0;
     for (const endpoint of this.#index)
-      if (endpoint.is === "producer" && endpoint.elsewhere > 0) yield endpoint;
+      if (endpoint.is === "producer" && isWanted(endpoint.elsewhere, endpoint.channelNumber))
+        wanted.push(endpoint);
     for (const installation of this.#modulation.installed)
-      if (installation.elsewhere > 0 && installation.process === 0) yield installation;
+      if (installation.process === 0 && isWanted(installation.elsewhere, installation.number))
+        wanted.push(installation);
+    return wanted;
   }
 
   /** Called when nobody is expected back: producers that are not open again have consumers here alone. */
@@ -170,6 +171,12 @@ export class Demands {
       endpoint.unheard = 0;
       for (const lane of endpoint.lanes) lane.takeUnconfirmed();
       this.tell(endpoint.channel);
+    }
+    for (const installation of this.#modulation.installed) {
+      if (installation.isTold || installation.process !== 0) continue;
+      installation.isTold = true;
+      installation.elsewhere = 0;
+      installation.unheard = 0;
     }
   }
 }

@@ -1,10 +1,10 @@
 import type { Installation } from "../../modulation/installation.ts";
 import type { ProducerEndpoint } from "../endpoints/endpoint.ts";
 
-/** A producer whose events, or a modulator whose output, somebody elsewhere wants. */
+/** A producer whose events, or a modulator whose output, somebody wants. */
 type Wanted = ProducerEndpoint | Installation;
 
-/** Time that producers wait for remote consumers to return. */
+/** Time that producers wait for consumers to return. */
 const APART_MS = 30_000;
 /** Time that they wait then, since the last sign that a consumer is coming back. */
 const TOGETHER_MS = 5000;
@@ -45,7 +45,7 @@ export class Hold {
     return this.#wanted.has(wanted);
   }
 
-  /** The connection broke. @param wanted what somebody elsewhere wanted until then; undefined where nobody is expected back */
+  /** The connection broke. @param wanted what somebody wanted until then; undefined where nobody is expected back */
   interrupted(wanted: Iterable<Wanted> | undefined): void {
     this.#blocked.clear();
     if (wanted === undefined) return this.end();
@@ -75,6 +75,11 @@ export class Hold {
   back(wanted: Wanted): void {
     if (this.#wanted.delete(wanted) && this.#wanted.size === 0) this.end();
     else this.stir();
+  }
+
+  /** Called when all consumers of this process are back: nobody else is expected of what nobody elsewhere wanted. */
+  allHere(): void {
+    for (const wanted of this.#wanted) if (wanted.elsewhere === 0) this.back(wanted);
   }
 
   /** Ends the waiting. */

@@ -17,6 +17,8 @@ export class Coverage {
   through: number;
   /** The last event that the newest run accounts for. */
   #told: number;
+  /** The last event that a run or a position has said. */
+  #said: number;
 
   /** @param reached count of the newest event that was raised before the modulator was there */
   constructor(source: TrackedSource, reached: number) {
@@ -24,6 +26,17 @@ export class Coverage {
     this.start = reached;
     this.through = reached;
     this.#told = reached;
+    this.#said = reached;
+  }
+
+  /** Whether the modulator has been through more than was said. */
+  get isBehind(): boolean {
+    return this.#said < this.through;
+  }
+
+  /** A position says all of it. */
+  said(): void {
+    this.#said = this.through;
   }
 
   /** The modulator has been through these events. */
@@ -42,7 +55,7 @@ export class Coverage {
    */
   accountIn(run: EventsFrame, isLast: boolean): void {
     run.account(this.#told, this.through, !isLast);
-    if (isLast) this.#told = this.through;
+    if (isLast) this.#told = this.#said = this.through;
   }
 }
 
@@ -100,6 +113,23 @@ export class Lane {
     return taken;
   }
 
+  /** Whether it has a number at the present connection: its source has been met there. */
+  get isAddressed(): boolean {
+    return this.channel !== 0 && this.producer !== 0;
+  }
+
+  /** Sets the numbers that its events have at the present connection; 0 for none yet. */
+  address(channel: number, producer: number): void {
+    this.channel = channel;
+    this.producer = producer;
+    this.isPlaced = false;
+  }
+
+  /** Whether it holds runs that are to be sent, or has a position to say. */
+  get owes(): boolean {
+    return this.#unconfirmed.length > 0 || this.coverage?.isBehind === true;
+  }
+
   /** Whether there is a count that somebody who begins to listen has to know. */
   get isBegun(): boolean {
     return this.raised > 0 || this.#unconfirmed.length > 0 || this.coverage !== undefined;
@@ -119,9 +149,9 @@ export class Lanes {
     this.urgent = new Lane(new TrackedSource(id, true));
   }
 
-  /** Whether these lanes hold runs that are to be sent, or sent again. */
-  get hold(): boolean {
-    return this.usual.unconfirmed.length > 0 || this.urgent.unconfirmed.length > 0;
+  /** Whether one of these lanes owes something. */
+  get owe(): boolean {
+    return this.usual.owes || this.urgent.owes;
   }
 
   of(urgent: boolean): Lane {
@@ -133,13 +163,16 @@ export class Lanes {
     yield this.urgent;
   }
 
-  /** Sets the numbers that the events have at the present connection. */
+  /** Whether the lanes have these numbers. */
+  areAt(channel: number, producer: number): boolean {
+    const { usual, urgent } = this;
+    if (usual.channel !== channel || usual.producer !== producer) return false;
+    return urgent.channel === channel && urgent.producer === producer;
+  }
+
+  /** Sets the numbers that the events have at the present connection; 0 for none yet. */
   address(channel: number, producer: number): void {
-    for (const lane of this) {
-      lane.channel = channel;
-      lane.producer = producer;
-      lane.isPlaced = false;
-    }
+    for (const lane of this) lane.address(channel, producer);
   }
 }
 

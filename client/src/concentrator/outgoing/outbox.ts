@@ -69,11 +69,11 @@ export class Outbox {
     return this.#head === this.#sent.length;
   }
 
-  /** Whether runs of these lanes are still to be sent, or to be confirmed: a connection that breaks gives them back to their lanes. */
+  /** Whether these lanes owe something, or runs of them are to be confirmed: a connection that breaks gives them back to their lanes. */
   owes(lanes: Lanes): boolean {
     const isTheirs = (lane: Lane): boolean => lane === lanes.usual || lane === lanes.urgent;
     return (
-      lanes.hold ||
+      lanes.owe ||
       this.#gatheredRuns.some(({ lane }) => isTheirs(lane)) ||
       this.#sent.some(sent => sent?.lanes.some(isTheirs))
     );
@@ -225,6 +225,8 @@ export class Outbox {
       frames.map(frame => frame.raw()),
       frames.map(({ raised, after }) => ({ lane, raised, after })),
     );
+    // Its modulator may have been through more, and let nothing pass.
+    if (lane.coverage?.isBehind) this.place(lane);
   }
 }
 
@@ -242,6 +244,7 @@ function placing(lane: Lane, raised: number, accounted?: number): Outgoing {
   } as const;
   if (coverage === undefined) return position;
   const { start, through } = coverage;
+  if (accounted === undefined) coverage.said();
   const [after, until] = accounted === undefined ? [start, through] : [accounted, accounted];
   return { ...position, origin: coverage.source.id, after: BigInt(after), through: BigInt(until) };
 }

@@ -14,6 +14,7 @@ import { Reception } from "../../../src/concentrator/incoming/reception.ts";
 import { SynchronousEvents } from "../../../src/concentrator/incoming/synchronous.ts";
 import type { Link } from "../../../src/concentrator/link.ts";
 import { Demands } from "../../../src/concentrator/outgoing/demands.ts";
+import { Hold } from "../../../src/concentrator/outgoing/hold.ts";
 import { OwnLanes } from "../../../src/concentrator/outgoing/lane.ts";
 import type { EndpointNotice } from "../../../src/places/port.ts";
 
@@ -120,7 +121,7 @@ export class EndpointModel {
       },
       deriving: { handKept: nothing },
       outbox: { resume: nothing },
-      hold: { isHolding: false, back: nothing },
+      hold: new Hold(nothing),
       flow: this.#flow,
       synchronous,
     };

@@ -1,0 +1,70 @@
+import { connect } from "@jecho/client";
+import { startCutter } from "@jecho/e2e/cutter";
+import { expect, inject, test } from "vitest";
+import { Inbox, PATIENT, startRig, Tick, whenState } from "./rig.ts";
+
+const QUICK = { place: inject("place"), backoff: { firstMs: 10, mostMs: 50 } };
+
+/** A modulator may take all the time that it needs. */
+const PRODUCING = { limits: { ...PATIENT.limits, timeShare: 1, shareWindowMs: 60_000 } };
+
+const modulator = (body: string) => ({
+  source: `import { FifoModulator } from "jecho:moe";
+export default class extends FifoModulator {
+  enqueue(event) { ${body} }
+}`,
+});
+/** Says when it begins, and lets nothing pass. */
+const NOTHING = {
+  source: `import { FifoModulator } from "jecho:moe";
+export default class extends FifoModulator {
+  static needs = ["controls.began"];
+  installed() { this.moe.controls.began(); }
+  enqueue() {}
+}`,
+};
+const SLOW = modulator("for (const begin = Date.now(); Date.now() - begin < 80;); super.enqueue(event);");
+/** Takes its host along, and so the state of the others. */
+const DEADLY = modulator("if (event.n === 20) new Array(5e8).fill(0);");
+
+test("PROV-7: what a modulator had been through before it began anew is said of its own channel alone at the next gateway", async () => {
+  await using rig = await startRig();
+  await using far = await startCutter(rig.gateway.address);
+  await using nearFirst = await startCutter(rig.gateway.address);
+  await using nearSecond = await startCutter(rig.gateway.address);
+  await using producing = connect(far.address, { ...QUICK, name: "producing", modulators: PRODUCING });
+  await using first = connect(nearFirst.address, { ...QUICK, name: "first" });
+  await using second = connect(nearSecond.address, { ...QUICK, name: "second" });
+  const began = new Inbox<true>();
+  const producer = await producing
+    .channel("a", Tick)
+    .produce({ delegate: { controls: { began: () => began.put(true) } } });
+  const seen = new Inbox<number>();
+  const rejecting = await first.channel("a", Tick).subscribe(() => {}, { modulator: NOTHING });
+  const deadly = await first.channel("a", Tick).subscribe(() => {}, { modulator: DEADLY });
+  const passing = await second.channel("a", Tick).subscribe(({ n }) => seen.put(n), { modulator: SLOW });
+  await expect.poll(() => producer.demand.derived.length).toBe(3);
+  producer.publish({ n: 1, note: "" });
+  await seen.take(1);
+  for (let n = 2; n <= 20; n++) producer.publish({ n, note: "" });
+  // The modulators have these.
+  await new Promise(resolve => setImmediate(resolve));
+  for (const way of [far, nearFirst, nearSecond]) way.part();
+  await Promise.all([rejecting, passing].map(consumer => whenState(consumer, "reconnecting")));
+  await deadly.close();
+  await began.take(2);
+
+  // The channels have each other's numbers there, and the producer its own.
+  await rig.gateway.close();
+  await rig.again();
+  far.join();
+  await whenState(producing, "live");
+  nearSecond.join();
+  await whenState(second, "live");
+  nearFirst.join();
+  await whenState(first, "live");
+  await producer.publishWhenReady({ n: 21, note: "" });
+  await expect.poll(() => seen.all.at(-1)).toBe(21);
+  expect(seen.all).toEqual(Array.from({ length: 21 }, (_, i) => i + 1));
+  expect([rejecting.stats.missed, passing.stats.missed]).toEqual([0, 0]);
+});
