@@ -1,5 +1,14 @@
 import { type CodeLocal, call, f64, get, type OpName, op, tee } from "./code.ts";
-import { booleanOf, constantOf, intOf, type KnownNumber, type KnownValue, numberOf, wide } from "./known.ts";
+import {
+  booleanOf,
+  constantOf,
+  intOf,
+  type KnownNumber,
+  type KnownValue,
+  NUMBER_ARRAYS,
+  numberOf,
+  wide,
+} from "./known.ts";
 
 /*
  * The language's own functions and constants for numbers. Those that WebAssembly lacks are the engine's own.
@@ -71,6 +80,7 @@ const BINARY = new Set(["Math.atan2", "Math.hypot", "Math.imul"]);
 export function builtinOf(name: string): KnownValue | undefined {
   const constant = Object.hasOwn(CONSTANTS, name) ? CONSTANTS[name] : undefined;
   if (constant !== undefined) return constantOf(constant);
+  if (Object.hasOwn(NUMBER_ARRAYS, name) && name !== "Array") return { is: "builtin", name };
   if (name === "Math" || name === "Number" || isFunction(name)) return { is: "builtin", name };
   return name === "undefined" ? { is: "nothing", name, effects: [] } : undefined;
 }
@@ -80,6 +90,7 @@ function isFunction(name: string): boolean {
     Object.hasOwn(OWN, name) ||
     (name.startsWith("Math.") && Object.hasOwn(ENGINE, name)) ||
     ["Math.fround", "Math.max", "Math.min", "Math.pow"].includes(name) ||
+    /^(Float|Int|Uint)\d+Array\.of$/.test(name) ||
     ["isFinite", "isNaN", "Number.isFinite", "Number.isNaN"].includes(name)
   );
 }
@@ -96,7 +107,7 @@ export function extreme(name: "Math.max" | "Math.min", a: KnownNumber, b: KnownN
  */
 export function callBuiltin(name: string, args: readonly KnownNumber[]): KnownValue | string {
   const [a, b] = args;
-  if (name === "Math") return "Math is no function";
+  if (name === "Math" || Object.hasOwn(NUMBER_ARRAYS, name)) return `${name} is not compiled as a function`;
   const wanted = name === "Math.pow" || BINARY.has(name) ? 2 : 1;
   if (a === undefined || args.length !== wanted)
     return `${name} is compiled with ${wanted} argument${wanted === 1 ? "" : "s"}`;

@@ -9,6 +9,7 @@ import {
   type KnownText,
   type KnownValue,
   kept,
+  type NumberArray,
   nothing,
   numberOf,
 } from "./known.ts";
@@ -64,8 +65,9 @@ export abstract class CallChecker extends VectorChecker {
     const { name } = called;
     if (name === "urgent") {
       const [event, ...more] = this.#arguments(node, place);
+      if (event?.is === "object" && more.length === 0) return { ...event, urgent: true };
       if (event?.is !== "event" || more.length > 0)
-        return refuse(node, "urgent is compiled with the event that came in");
+        return refuse(node, "urgent is compiled with the event that came in, or an object");
       return { is: "event", effects: [...event.effects, set(this.parts.marked, i32(1))] };
     }
     if (name === "unpack") {
@@ -76,6 +78,7 @@ export abstract class CallChecker extends VectorChecker {
     }
     if (name === "Math.max" || name === "Math.min") return this.#extreme(name, node, place);
     const args = this.#arguments(node, place).map((arg, i) => this.asNumber(arg, node.arguments[i] as Node));
+    if (name.endsWith(".of")) return this.numbers(name.slice(0, -".of".length) as NumberArray, args);
     const result = callBuiltin(name, args);
     return typeof result === "string" ? refuse(node, result) : result;
   }

@@ -188,7 +188,7 @@ class CompiledSandbox implements Sandbox {
         : { ...chunk, first: i, end: i + 1 };
       // What is made has the type that the class says, where it says one.
       const of = isMade && this.#input !== undefined ? 0 : type;
-      const urgent = answer === ANSWER.urgent;
+      const urgent = isMade ? maker.isUrgent(answer - ANSWER.made) : answer === ANSWER.urgent;
       if (leaving !== undefined) leaving.add(event, of, urgent);
       else {
         const kept = { versions: this.#versions, urgent, type: of };

@@ -24,8 +24,9 @@ import {
   numberOf,
   wide,
 } from "./known.ts";
-import { type CodePlace, MemberChecker, nameOf } from "./members.ts";
+import { type CodePlace, nameOf } from "./members.ts";
 import { arithmetic, compared, negated, truthOf } from "./numbers.ts";
+import { ObjectChecker } from "./objects.ts";
 import { refuse } from "./refusal.ts";
 import { equalTexts, textTruth } from "./texts.ts";
 
@@ -33,7 +34,7 @@ import { equalTexts, textTruth } from "./texts.ts";
 const MOST_EXPRESSIONS = 5000;
 
 /** Finds out the values of expressions, and the code that makes them. What it does not know it refuses. */
-export abstract class ExpressionChecker extends MemberChecker {
+export abstract class ExpressionChecker extends ObjectChecker {
   /** Whether the event may have been let through at this point. */
   protected passed = false;
   #left = MOST_EXPRESSIONS;
@@ -152,7 +153,10 @@ export abstract class ExpressionChecker extends MemberChecker {
           : { is: "if", test, yes: [], no: right },
       ];
     }
-    return effectsOf(this.value(node, place));
+    const value = this.value(node, place);
+    return value.is === "object" && value.urgent
+      ? refuse(node, "an object that is marked is compiled where it goes out")
+      : effectsOf(value);
   }
 
   // ---- operators

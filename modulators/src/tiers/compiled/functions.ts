@@ -193,6 +193,9 @@ export abstract class FunctionChecker extends CallChecker {
       };
       return { code: [set(local, value.is === "number" ? wide(value) : value.code)], binding };
     }
+    // It is encoded when it is marked, whatever becomes of it.
+    if (value.is === "object" && value.urgent)
+      return refuse(node, "an object that is marked is compiled where it goes out");
     if (!isConstant) return refuse(node, `a variable that is ${nameOf(value)} at first is not compiled`);
     if ("effects" in value)
       return { code: [...value.effects], binding: { is: "constant", value: { ...value, effects: [] } } };

@@ -55,12 +55,34 @@ export type ObjectEntry =
   | { readonly from: "field"; readonly name: string; readonly field: string }
   | { readonly from: "source"; readonly name: string; readonly bytes: Uint8Array }
   | { readonly from: "data"; readonly name: string; readonly path: string }
-  | { readonly from: "value"; readonly name: string; readonly local: CodeLocal; readonly isBoolean: boolean };
+  | { readonly from: "value"; readonly name: string; readonly local: CodeLocal; readonly isBoolean: boolean }
+  | {
+      readonly from: "values";
+      readonly name: string;
+      readonly array: NumberArray;
+      readonly locals: readonly CodeLocal[];
+    };
+
+/** Lists of numbers that programs make, by the language's names. */
+export const NUMBER_ARRAYS: Readonly<Record<NumberArray, { from(all: ArrayLike<number>): unknown }>> = {
+  Array,
+  Float32Array,
+  Float64Array,
+  Int8Array,
+  Int16Array,
+  Int32Array,
+  Uint8Array,
+  Uint16Array,
+  Uint32Array,
+};
+export type NumberArray = "Array" | `Float${32 | 64}Array` | `${"Int" | "Uint"}${8 | 16 | 32}Array`;
 
 /** An object that is written in the source, after these effects. */
 export interface KnownObject {
   readonly is: "object";
   readonly entries: readonly ObjectEntry[];
+  /** Whether it is marked to go first. */
+  readonly urgent: boolean;
   readonly effects: readonly Code[];
 }
 
@@ -76,6 +98,13 @@ export type KnownValue =
   | { readonly is: "plain"; readonly effects: readonly Code[] }
   | { readonly is: "vector"; readonly vector: EventVector }
   | KnownObject
+  /** So many numbers, in variables, after these effects. */
+  | {
+      readonly is: "numbers";
+      readonly array: NumberArray;
+      readonly locals: readonly CodeLocal[];
+      readonly effects: readonly Code[];
+    }
   | { readonly is: "text"; readonly text: KnownText }
   /** An array that is written in the source. */
   | { readonly is: "list"; readonly items: readonly KnownValue[] }

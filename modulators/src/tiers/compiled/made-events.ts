@@ -1,10 +1,12 @@
 import { JechoError, type Type, unpack } from "@jecho/shared";
 import type { ReadEvent, Stretch } from "@jecho/shared/internal";
 import type { RunChunk } from "../../sandbox/sandbox.ts";
+import { NUMBER_ARRAYS } from "./known.ts";
 import type { OutputPart, OutputPlan } from "./outputs.ts";
 
 type MadeFields = Record<string, unknown>;
 interface MadePlan {
+  readonly urgent: boolean;
   readonly reads: boolean;
   readonly writes: readonly WriteField[];
 }
@@ -43,10 +45,16 @@ export class EventMaker {
     const { plans, slots } = options;
     this.slots = slots;
     this.#options = options;
-    this.#plans = plans.map(plan => ({
-      reads: plan.some(({ from }) => from === "event" || from === "field"),
-      writes: plan.map(part => this.#writeOf(part)),
+    this.#plans = plans.map(({ urgent, parts }) => ({
+      urgent,
+      reads: parts.some(({ from }) => from === "event" || from === "field"),
+      writes: parts.map(part => this.#writeOf(part)),
     }));
+  }
+
+  /** Whether events of this plan go first. */
+  isUrgent(plan: number): boolean {
+    return (this.#plans[plan] as MadePlan).urgent;
   }
 
   /**
@@ -110,6 +118,13 @@ export class EventMaker {
         const { dataAt } = this.#options;
         return made => {
           made[name] = dataAt(path);
+        };
+      }
+      case "values": {
+        const { name, slot, count, array } = part;
+        const List = NUMBER_ARRAYS[array];
+        return (made, { numbers, first }) => {
+          made[name] = List.from(numbers.subarray(first + slot, first + slot + count));
         };
       }
       case "value": {

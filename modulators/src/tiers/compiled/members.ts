@@ -1,6 +1,6 @@
-import type { Expression, MemberExpression, Node, ObjectExpression, SpreadElement } from "acorn";
+import type { Expression, MemberExpression, Node, SpreadElement } from "acorn";
 import { builtinOf } from "./builtins.ts";
-import { type Code, type CodeGlobal, type CodeLocal, f64, get, i32, op, set } from "./code.ts";
+import { type Code, type CodeGlobal, type CodeLocal, f64, get, i32, op } from "./code.ts";
 import { bytesOfText, type DataShape, MOST_MEMBERS, MOST_TEXT_BYTES } from "./data-shape.ts";
 import type { EventCode } from "./event-code.ts";
 import {
@@ -10,12 +10,10 @@ import {
   type EventVector,
   intOf,
   type KnownNumber,
-  type KnownObject,
   type KnownValue,
   MOST_LENGTH,
   maybeOf,
   numberOf,
-  type ObjectEntry,
   wide,
 } from "./known.ts";
 import type { ModuleText } from "./module-text.ts";
@@ -116,51 +114,6 @@ export abstract class MemberChecker {
         : refuse(node, "this member is not compiled");
     if (property.type !== "Identifier") return refuse(node, "this member is not compiled");
     return this.memberOf(object, property.name, node);
-  }
-
-  /** An object that is written down: its numbers are computed here, and texts and vectors of the event are named. */
-  protected object({ properties }: ObjectExpression, place: CodePlace): KnownObject {
-    const entries: ObjectEntry[] = [];
-    const effects: Code[] = [];
-    for (const property of properties) {
-      if (property.type === "SpreadElement") {
-        const spread = this.value(property.argument, place);
-        if (spread.is !== "plain" && spread.is !== "object")
-          return refuse(
-            property,
-            `in an object, ...unpack(event) is compiled, and this is ${nameOf(spread)}`,
-          );
-        effects.push(...spread.effects);
-        entries.push(...(spread.is === "plain" ? [{ from: "event" } as const] : spread.entries));
-        continue;
-      }
-      const { key, kind, computed, method } = property;
-      const name = key.type === "Identifier" ? key.name : key.type === "Literal" ? key.value : undefined;
-      if (kind !== "init" || computed || method || typeof name !== "string" || name === "__proto__")
-        return refuse(property, "this part of an object is not compiled");
-      entries.push(this.#entry(name, this.value(property.value, place), property, effects));
-    }
-    return { is: "object", entries, effects };
-  }
-
-  #entry(name: string, value: KnownValue, node: Node, effects: Code[]): ObjectEntry {
-    if (value.is === "vector") return { from: "field", name, field: value.vector.name };
-    if (value.is === "text") {
-      const { text } = value;
-      if (text.from === "event") return { from: "field", name, field: text.vector.name };
-      return text.from === "source"
-        ? { from: "source", name, bytes: text.bytes }
-        : { from: "data", name, path: text.path };
-    }
-    const isBoolean = value.is === "boolean";
-    if (!isBoolean && (value.is !== "number" || value.maybe))
-      return refuse(
-        node,
-        `"${name}" of an event that is made is compiled as a number, a boolean, a text or a vector of the event, and this is ${nameOf(value)}`,
-      );
-    const local: CodeLocal = { type: isBoolean ? "i32" : "f64" };
-    effects.push(set(local, value.is === "number" ? wide(value) : value.code));
-    return { from: "value", name, local, isBoolean };
   }
 
   /** A member by its name. */
@@ -281,7 +234,9 @@ export function nameOf(value: KnownValue): string {
     case "list":
       return "a list";
     case "object":
-      return "an object";
+      return value.urgent ? "an urgent event" : "an object";
+    case "numbers":
+      return "a list of numbers";
     case "plain":
       return "an unpacked event";
     case "given":

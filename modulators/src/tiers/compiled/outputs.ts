@@ -1,6 +1,6 @@
 import type { Type } from "@jecho/shared";
 import { type Code, type CodeLocal, get, type LengthOf, op, set } from "./code.ts";
-import type { KnownObject, ObjectEntry } from "./known.ts";
+import type { KnownObject, NumberArray, ObjectEntry } from "./known.ts";
 
 /** A part of an event that a program makes, in the order that the language writes it in: a later one of the same name counts. */
 export type OutputPart =
@@ -12,10 +12,21 @@ export type OutputPart =
   /** A text in the parameters or a shared object. */
   | { readonly from: "data"; readonly name: string; readonly path: string }
   /** A number that the program has computed, or a boolean, as 1 or 0. */
-  | { readonly from: "value"; readonly name: string; readonly slot: number; readonly isBoolean: boolean };
+  | { readonly from: "value"; readonly name: string; readonly slot: number; readonly isBoolean: boolean }
+  /** So many numbers from a slot on. */
+  | {
+      readonly from: "values";
+      readonly name: string;
+      readonly slot: number;
+      readonly count: number;
+      readonly array: NumberArray;
+    };
 
 /** An object in the source that becomes an event. */
-export type OutputPlan = readonly OutputPart[];
+export interface OutputPlan {
+  readonly urgent: boolean;
+  readonly parts: readonly OutputPart[];
+}
 
 /** Steps of making an event, for each part, and for each byte of an event that is copied field by field. */
 const STEPS = { event: 500, part: 50, byte: 8 } as const;
@@ -55,26 +66,41 @@ export class Outputs {
   }
 
   /** Leaves an object's numbers for the host to make an event of. @returns the number of its plan, and the code */
-  make({ entries, effects }: KnownObject): { readonly plan: number; readonly code: Code[] } {
+  make({ entries, effects, urgent }: KnownObject): { readonly plan: number; readonly code: Code[] } {
     const code: Code[] = [...effects];
     let slots = 0;
-    let copies = false;
-    const plan = entries.map((entry): OutputPart => {
-      if (entry.from === "event" || entry.from === "field") copies = true;
-      if (entry.from !== "value") return entry.from === "source" ? textPart(entry) : entry;
-      const { name, local, isBoolean } = entry;
-      const slot = slots++;
-      this.slots[slot] ??= { type: "f64" };
-      const value = isBoolean ? op("f64.convert_i32_s", get(local)) : get(local);
-      code.push(set(this.slots[slot], value));
-      return { from: "value", name, slot, isBoolean };
-    });
+    const put = (value: Code): number => {
+      const slot = this.slots[slots] ?? { type: "f64" };
+      this.slots[slots] = slot;
+      code.push(set(slot, value));
+      return slots++;
+    };
+    const parts = entries.map(entry => partOf(entry, put));
+    const copies = entries.some(({ from }) => from === "event" || from === "field");
     const of = copies ? this.#whole : undefined;
-    code.push({ is: "host", steps: STEPS.event + STEPS.part * plan.length, of, each: STEPS.byte });
-    return { plan: this.plans.push(plan) - 1, code };
+    code.push({ is: "host", steps: STEPS.event + STEPS.part * (parts.length + slots), of, each: STEPS.byte });
+    return { plan: this.plans.push({ urgent, parts }) - 1, code };
   }
 }
 
-function textPart({ name, bytes }: Extract<ObjectEntry, { from: "source" }>): OutputPart {
-  return { from: "source", name, text: utf8.decode(bytes) };
+/** @param put takes a number. @returns the slot that it will lie in, one behind the other */
+function partOf(entry: ObjectEntry, put: (value: Code) => number): OutputPart {
+  switch (entry.from) {
+    case "event":
+    case "field":
+    case "data":
+      return entry;
+    case "source":
+      return { from: "source", name: entry.name, text: utf8.decode(entry.bytes) };
+    case "value": {
+      const { name, local, isBoolean } = entry;
+      const slot = put(isBoolean ? op("f64.convert_i32_s", get(local)) : get(local));
+      return { from: "value", name, slot, isBoolean };
+    }
+    case "values": {
+      const { name, array, locals } = entry;
+      const [slot = 0] = locals.map(local => put(get(local)));
+      return { from: "values", name, slot, count: locals.length, array };
+    }
+  }
 }

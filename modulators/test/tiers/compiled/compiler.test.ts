@@ -55,6 +55,8 @@ test.each([
   "(event, { parameters }) => parameters.name === 'all' || event.place.includes(parameters.name)",
   "(event, { unpack }) => event.height > 3 && { ...unpack(event), height: event.height / 2 }",
   "event => { const wind = { wind: event.wind }; return event.isOk ? { ...wind, place: event.note } : undefined; }",
+  "(event, { unpack, urgent }) => event.station !== 7 || urgent({ ...unpack(event), station: 0, wind: [1, event.height] })",
+  "event => { const most = Math.max(...event.celsius); return most > 3 ? { station: 1, celsius: Float32Array.of(most) } : false; }",
   "event => event.celsius.reduce((sum, v) => sum + v, 0) > 3 && event.wind.includes(0)",
 ])("%s is compiled", text => {
   expect(verdictOn(functionSource(text))).not.toBeInstanceOf(Refusal);
@@ -94,7 +96,7 @@ test.each([
   ["(event, { parameters }) => parameters.missing > 3", '"missing" is not there in parameters', 28],
   ["(event, { moe }) => moe.clock() > 3", '"moe" is not compiled', 11],
   ["event => { throw new Error('x'); }", "what throws is not compiled", 12],
-  ["event => Math(event.height) > 3", "Math is no function", 10],
+  ["event => Math(event.height) > 3", "Math is not compiled as a function", 10],
   ["async event => true", "async functions", 1],
   ["event => typeof event.height === 'number'", "the operator typeof", 17],
   [
@@ -104,6 +106,12 @@ test.each([
   ],
   ["event => ({ other: 3 })", "no field of the events that go out", 11],
   ["event => ({ height: event.celsius[3] })", "this is a number or undefined", 13],
+  [
+    "(event, { urgent }) => { const marked = urgent({ height: 3 }); return marked; }",
+    "where it goes out",
+    32,
+  ],
+  ["event => ({ celsius: [event.isOk] })", "where it holds numbers", 23],
   ["event => [{ height: 3 }]", "numbers that are written", 11],
   ["event => ({ get height() { return 3; } })", "this part of an object", 13],
   ["event => ({ __proto__: event, height: 3 })", "this part of an object", 13],

@@ -168,7 +168,7 @@ class Side {
     for (let i = 0; i < frame.count; i++) {
       const bytes = frame.bytes.subarray(frame.eventStart(i), frame.eventEnd(i));
       if (this.#making.has(derived)) {
-        this.#put(derived, valuesOf(bytes, frame.token));
+        this.#put(derived, `${frame.isUrgent ? "!" : ""}${valuesOf(bytes, frame.token)}`);
         continue;
       }
       const mark = (frame.flags & FLAG_URGENT) !== 0 ? "!" : "";

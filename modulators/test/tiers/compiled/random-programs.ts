@@ -237,9 +237,14 @@ class Writer {
         () => `flag: ${this.#bool(1)}`,
         () => `word: ${this.#pick(["event.word", "parameters.key", JSON.stringify(this.#pick(TEXTS))])}`,
         () => "wides: event.wides",
+        () => `wides: [${this.#number(1)}, ${this.#number(1)}]`,
+        () =>
+          `smalls: ${this.#pick(["Float32", "Int16", "Uint8", "Float64"])}Array.of(${this.#number(1)}, ${this.#number(1)})`,
+        () => "bytes: []",
         () => "...unpack(event)",
       ])();
-    return `({ ${this.#random() < 0.7 ? "...unpack(event)," : ""} ${part()}, ${part()}, wide: ${this.#number(2)} })`;
+    const [before, after] = this.#random() < 0.2 ? ["urgent(", ")"] : ["(", ")"];
+    return `${before}{ ${this.#random() < 0.7 ? "...unpack(event)," : ""} ${part()}, ${part()}, wide: ${this.#number(2)} }${after}`;
   }
 
   #madeEvent(): string {
@@ -250,7 +255,9 @@ class Writer {
       `third: (${this.#number(2)}) | 0`,
       `isIt: ${this.#bool(2)}`,
       `text: ${this.#pick(["event.word", "parameters.key", JSON.stringify(this.#pick(TEXTS))])}`,
-      "list: event.wides",
+      this.#random() < 0.5
+        ? "list: event.wides"
+        : `list: Float64Array.of(${this.#number(2)}, ${this.#leaf()})`,
       `rest: ${this.#number(1)}`,
       "other: 3",
     ];
