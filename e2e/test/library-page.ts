@@ -17,7 +17,12 @@ export const test = base.extend<{ session: Session; open: () => Promise<Page> },
   gateway: [
     // biome-ignore lint/correctness/noEmptyPattern: Playwright asks for the pattern
     async ({}, use) => {
-      await build({ root: PAGE, logLevel: "error", build: { outDir: DIST, target: "es2023" } });
+      await build({
+        root: PAGE,
+        logLevel: "error",
+        build: { outDir: DIST, target: "es2023" },
+        worker: { format: "es" },
+      });
       await using gateway = await createGateway({ staticFolder: DIST, heartbeatMs: HEARTBEAT_MS });
       await use(gateway);
     },

@@ -1,30 +1,9 @@
 #!/usr/bin/env node
-// `npm create jecho FOLDER`: writes a program to begin with.
-import { parseArgs } from "node:util";
-import { createProgram } from "./create-program.ts";
+// What the command begins with. It imports nothing before it knows the version: what an older Node lacks, that would report as a SyntaxError.
+const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 
-const USAGE = `npm create jecho FOLDER [-- --packages FOLDER]
-
-  FOLDER                where to write the program; there must be nothing in it
-  --packages FOLDER     install JEcho from the archives in this folder, as "npm run packages" writes them, and not from npm
-
-Writes a model that raises an array, a page that shows it, and a filter of the page's that runs inside the model.`;
-
-try {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: { packages: { type: "string" }, help: { type: "boolean", short: "h", default: false } },
-  });
-  const [folder, ...more] = positionals;
-  if (values.help) console.log(USAGE);
-  else if (folder === undefined || more.length > 0) throw new Error(`one folder is wanted\n\n${USAGE}`);
-  else {
-    createProgram(folder, values.packages);
-    console.log(
-      `The program is in ${folder}. Now:\n\n  cd ${folder}\n  npm install\n  npm start\n\nThen put your own model into model.ts.`,
-    );
-  }
-} catch (error) {
-  console.error(`create-jecho: ${(error as Error).message}`);
-  process.exitCode = 2;
-}
+// The program that it writes needs the same.
+if (major < 22 || (major === 22 && minor < 18)) {
+  console.error(`create-jecho: it needs Node 22.18 or newer, and this is Node ${process.versions.node}`);
+  process.exitCode = 1;
+} else await import("./command.ts");

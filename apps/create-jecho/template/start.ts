@@ -5,7 +5,8 @@ import { build } from "vite";
 import { produce } from "./producer.ts";
 
 const lan = process.argv.includes("--lan");
-await build({ logLevel: "warn", build: { target: "es2023" } });
+// `npm run build` says more.
+await build({ logLevel: "error" });
 const gateway = await createGateway({
   host: lan ? "0.0.0.0" : "127.0.0.1",
   // Without keys whoever reaches it may do anything.

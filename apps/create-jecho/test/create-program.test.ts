@@ -27,7 +27,7 @@ test("writes a program that is named after its folder, and says what comes next"
   expect(out).toContain("npm start");
   const program = join(folder, "My Weather");
   expect(readdirSync(program)).toEqual(
-    expect.arrayContaining([".gitignore", "model.ts", "page.ts", "start.ts"]),
+    expect.arrayContaining([".gitignore", "model.ts", "page.ts", "start.ts", "vite.config.ts"]),
   );
   const { name, dependencies } = JSON.parse(readFileSync(join(program, "package.json"), "utf8"));
   expect(name).toBe("my-weather");
@@ -50,6 +50,18 @@ test("takes JEcho's packages from a folder of archives, by its way from the prog
     "@jecho/uws-linux-x64": "file:../jecho-uws-linux-x64-20.0.8.tgz",
   });
   expect(Object.keys(dependencies)).not.toContain("create-jecho");
+});
+
+test("an older Node is told so, and not that it lacks something", () => {
+  const older = `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.20.2" } });`;
+  const { status, stderr } = spawnSync(
+    process.execPath,
+    ["--import", `data:text/javascript,${encodeURIComponent(older)}`, COMMAND, "new"],
+    { cwd: folder, encoding: "utf8" },
+  );
+  expect(status).toBe(1);
+  expect(stderr).toContain("create-jecho: it needs Node 22.18 or newer, and this is Node 20.20.2");
+  expect(readdirSync(folder)).toEqual([]);
 });
 
 test.each<[args: string[], why: RegExp]>([
