@@ -102,11 +102,15 @@ export class Installations {
     return undefined;
   }
 
-  /** The installation that is apart from its derived channel and is the very modulator that is asked for. */
-  apart(sources: readonly string[], modulator: Modulator): Installation | undefined {
+  /**
+   * The installation that is apart from its derived channel and is the very modulator that is asked for. One that leaves for good is so for its own
+   * channel alone: another one begins elsewhere, and what is under way is not its.
+   */
+  apart(sources: readonly string[], modulator: Modulator, derived: number): Installation | undefined {
     for (const installation of this) {
-      if ((installation.number !== 0 && !installation.leaves) || !sources.includes(installation.source))
-        continue;
+      const { number, leaves, leaving } = installation;
+      const isApart = number === 0 || (leaves && (leaving !== undefined || number === derived));
+      if (!isApart || !sources.includes(installation.source)) continue;
       if (isSame(installation.modulator, modulator)) return installation;
     }
     return undefined;

@@ -140,7 +140,7 @@ export class Modulation {
     const source = instead === undefined ? (producer as ProducerEndpoint).channel : `${process}@${channel}`;
     const own = parent?.makes ?? source;
     // Another process may have fed it over the wire alone, and do so by way of the parent as well from now on.
-    const known = this.installed.apart(instead === undefined ? [own] : [own, source], modulator);
+    const known = this.installed.apart(instead === undefined ? [own] : [own, source], modulator, derived);
     const isWired = instead !== undefined && (parent === undefined || instead.direct);
     const wire = isWired ? known?.wire || this.#events.feedFor(source, instead.sources) : "";
     const feed = parent?.makes ?? (wire || source);
@@ -442,9 +442,9 @@ export class Modulation {
       if (installation.leaves) this.#remove(installation);
     };
     clearTimeout(installation.leaving);
-    if (returns) installation.leaving = setTimeout(leave, APART_MS);
+    installation.leaving = returns ? setTimeout(leave, APART_MS) : undefined;
     // What is under way will not come again.
-    else void this.runs.finished().then(leave);
+    if (!returns) void this.runs.finished().then(leave);
   }
 
   /** The connection broke: modulators stay, for their consumers are expected back. */
