@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { Cutter } from "../src/chaos/cutter.ts";
 
 /** A cutter before a server, and a connection through it: `near` is the client's end, `far` the server's. */
@@ -69,12 +69,12 @@ test("of a silent cut nobody hears, and new connections pass", async () => {
   it.far.write("lost");
   const second = await it.open();
   second.near.write("asked");
-  await vi.waitUntil(() => second.atFar() === "asked");
+  await expect.poll(() => second.atFar()).toBe("asked");
   expect([it.atNear(), it.atFar(), it.near.destroyed, it.far.destroyed]).toEqual(["", "", false, false]);
   // One that gives up is not heard of, either.
   it.near.destroy();
   second.near.write(" again");
-  await vi.waitUntil(() => second.atFar() === "asked again");
+  await expect.poll(() => second.atFar()).toBe("asked again");
   expect(it.far.destroyed).toBe(false);
 });
 
@@ -94,29 +94,29 @@ test("what passes is delayed, in its order, until that is over", async () => {
   it.cutter.delayMs = 100;
   const begin = performance.now();
   it.near.write("slow");
-  await vi.waitUntil(() => it.atFar() === "slow");
+  await expect.poll(() => it.atFar()).toBe("slow");
   expect(performance.now() - begin).toBeGreaterThan(99);
   it.cutter.heal();
   it.near.write("fast");
-  await vi.waitUntil(() => it.atFar() === "slowfast");
+  await expect.poll(() => it.atFar()).toBe("slowfast");
 });
 
 test("what passes trickles", async () => {
   await using it = await through();
   it.cutter.trickleBytes = 10;
   it.near.write("a".repeat(100));
-  await vi.waitUntil(() => it.atFar().length > 0);
+  await expect.poll(() => it.atFar().length).toBeGreaterThan(0);
   expect(it.atFar().length).toBeLessThan(100);
-  await vi.waitUntil(() => it.atFar() === "a".repeat(100));
+  await expect.poll(() => it.atFar()).toBe("a".repeat(100));
 });
 
 test("one bit of what passes is flipped", async () => {
   await using it = await through();
   it.cutter.flip("far", 0);
   it.near.write("a");
-  await vi.waitUntil(() => it.atFar() === "`");
+  await expect.poll(() => it.atFar()).toBe("`");
   it.near.write("a");
-  await vi.waitUntil(() => it.atFar() === "`a");
+  await expect.poll(() => it.atFar()).toBe("`a");
 });
 
 test("what a client sends is held from a word of the gateway on", async () => {
@@ -124,15 +124,15 @@ test("what a client sends is held from a word of the gateway on", async () => {
   const reached = it.cutter.holdAt("the word");
   const second = await it.open();
   second.near.write("before");
-  await vi.waitUntil(() => second.atFar() === "before");
+  await expect.poll(() => second.atFar()).toBe("before");
   second.far.write("this is the ");
   second.far.write("word");
   await reached;
   second.near.write(" behind");
-  await vi.waitUntil(() => second.atNear() === "this is the word");
+  await expect.poll(() => second.atNear()).toBe("this is the word");
   expect(second.atFar()).toBe("before");
   it.cutter.heal();
-  await vi.waitUntil(() => second.atFar() === "before behind");
+  await expect.poll(() => second.atFar()).toBe("before behind");
 });
 
 test("while it refuses connections they are broken", async () => {

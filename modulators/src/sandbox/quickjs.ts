@@ -67,6 +67,7 @@ export interface QuickJsPlace {
  * @throws JechoError `MODULATORS_NOT_SERVED` where it does not load
  */
 export async function quickJsEngine(place: QuickJsPlace, memoryMiB: number): Promise<Engine> {
+  const spares: QuickJsRealm[] = [];
   let make: () => Promise<QuickJsRealm>;
   try {
     const { newQuickJSWASMModuleFromVariant, newVariant, variant } = await import("../generated/quickjs.mjs");
@@ -78,11 +79,10 @@ export async function quickJsEngine(place: QuickJsPlace, memoryMiB: number): Pro
       const limited = newVariant(variant, { wasmMemory });
       return new QuickJsRealm(await newQuickJSWASMModuleFromVariant(limited), wasmMemory, place);
     };
-    await make();
+    spares.push(await make());
   } catch (error) {
     throw new JechoError("MODULATORS_NOT_SERVED", `QuickJS does not load: ${(error as Error).message}`);
   }
-  const spares: QuickJsRealm[] = [];
   const fill = async (): Promise<void> => {
     while (spares.length < SPARES) spares.push(await make());
   };
