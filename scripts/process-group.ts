@@ -44,16 +44,26 @@ export class ProcessGroup {
     return this.#stopped;
   }
 
-  async run(command: string, args: string[], env: Record<string, string> = {}): Promise<Outcome> {
+  /** @param output "lines": what it writes comes line by line, as it does where there is no terminal, between that of others */
+  async run(
+    command: string,
+    args: string[],
+    env: Record<string, string> = {},
+    output: "inherit" | "lines" = "inherit",
+  ): Promise<Outcome> {
     if (this.#stopped) return { code: 128 + constants.signals[this.#stopped] };
     const mark = randomUUID();
+    const stdio = output === "lines" ? "pipe" : "inherit";
     const child = spawn(command, args, {
-      stdio: ["ignore", "inherit", "inherit"],
+      stdio: ["ignore", stdio, stdio],
       detached: process.platform !== "win32",
       env: { ...process.env, ...env, [marker]: mark },
     });
+    child.stdout?.pipe(process.stdout, { end: false });
+    child.stderr?.pipe(process.stderr, { end: false });
     const running = child.pid === undefined ? undefined : { leader: child.pid, mark: `${marker}=${mark}` };
     if (running !== undefined) this.#running.add(running);
+    const closed = new Promise(resolve => child.once("close", resolve));
     const code = await new Promise<number>(resolve => {
       child.once("error", error => {
         console.error(`${command} could not be started: ${error.message}`);
@@ -64,6 +74,8 @@ export class ProcessGroup {
     if (running !== undefined) {
       kill(running, "SIGKILL");
       this.#running.delete(running);
+      // All that it wrote has been passed on.
+      await closed;
     }
     return { code };
   }

@@ -1,4 +1,5 @@
-// `npm test` runs everything, first Vitest and then Playwright, whose pages a starved machine makes skip pictures, `npm test -- FILTER...` only Vitest on these, `npm test -- e2e ARGS...` only Playwright.
+// `npm test` runs everything, Vitest and Playwright side by side, as most tests wait most of their time; `npm test -- FILTER...` only Vitest on
+// these, `npm test -- e2e ARGS...` only Playwright.
 // Its last lines name what failed; the last one is the sum of both: `N passed, N failed`, with `, N skipped` where some were.
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -28,7 +29,7 @@ const quickStart = {
   NODE_COMPILE_CACHE: join(root, "node_modules/.cache/jecho-compiled"),
 };
 
-async function vitest(args: string[]): Promise<Tally> {
+async function vitest(args: string[], output?: "lines"): Promise<Tally> {
   const report = join(folder, "vitest.json");
   const { code } = await group.run(
     process.execPath,
@@ -42,6 +43,7 @@ async function vitest(args: string[]): Promise<Tally> {
       ...args,
     ],
     quickStart,
+    output,
   );
   return withExitCode(
     tallyOf(report, (report: VitestReport) => tallyVitest(report, root)),
@@ -50,7 +52,7 @@ async function vitest(args: string[]): Promise<Tally> {
   );
 }
 
-async function playwright(args: string[]): Promise<Tally> {
+async function playwright(args: string[], output?: "lines"): Promise<Tally> {
   const report = join(folder, "playwright.json");
   const { code } = await group.run(
     process.execPath,
@@ -63,6 +65,7 @@ async function playwright(args: string[]): Promise<Tally> {
       ...args,
     ],
     { ...quickStart, PLAYWRIGHT_JSON_OUTPUT_FILE: report },
+    output,
   );
   return withExitCode(tallyOf(report, tallyPlaywright), code, "Playwright");
 }
@@ -76,7 +79,7 @@ function tallyOf<Report>(file: string, read: (report: Report) => Tally): Tally {
 const [first, ...rest] = process.argv.slice(2);
 const sum =
   first === undefined
-    ? add(await vitest([]), await playwright([]))
+    ? (await Promise.all([vitest([], "lines"), playwright([], "lines")])).reduce(add)
     : first === "e2e"
       ? await playwright(rest)
       : await vitest([first, ...rest]);
