@@ -23,11 +23,13 @@ export default class extends FifoModulator {
   enqueue() {}
 }`,
 };
+/** Hosted, as it is not compiled. */
+const EVERYTHING = modulator("JSON.stringify(event.n); super.enqueue(event);");
 const SLOW = modulator("for (const begin = Date.now(); Date.now() - begin < 80;); super.enqueue(event);");
 /** Takes its host along, and so the state of the others. */
 const DEADLY = modulator("if (event.n === 20) new Array(5e8).fill(0);");
 
-test("PROV-7: what a modulator had been through before it began anew is said of its own channel alone at the next gateway", async () => {
+test("PROV-2: what a modulator had been through before it began anew is said of its own channel alone at the next gateway", async () => {
   await using rig = await startRig();
   await using far = await startCutter(rig.gateway.address);
   await using nearFirst = await startCutter(rig.gateway.address);
@@ -67,4 +69,40 @@ test("PROV-7: what a modulator had been through before it began anew is said of 
   await expect.poll(() => seen.all.at(-1)).toBe(21);
   expect(seen.all).toEqual(Array.from({ length: 21 }, (_, i) => i + 1));
   expect([rejecting.stats.missed, passing.stats.missed]).toEqual([0, 0]);
+});
+
+test("MOE-11, DEL-3: a host that dies after the gateway was started again is given anew what it was given before", async () => {
+  await using rig = await startRig();
+  await using way = await startCutter(rig.gateway.address);
+  await using producing = connect(way.address, { ...QUICK, name: "producing", modulators: PRODUCING });
+  const producer = await producing.channel("a", Tick).produce();
+  const channel = rig.session().channel("a", Tick);
+  const [plain, slow, seen] = [new Inbox<number>(), new Inbox<number>(), new Inbox<number>()];
+  // In the host one comes behind the other.
+  const slowly = await channel.subscribe(({ n }) => slow.put(n), { modulator: SLOW });
+  await channel.subscribe(() => {}, { modulator: DEADLY, onError: () => {} });
+  const last = await channel.subscribe(({ n }) => seen.put(n), { modulator: EVERYTHING });
+  await channel.subscribe(({ n }) => plain.put(n));
+  await expect.poll(() => producer.demand.total).toBe(4);
+  producer.publish({ n: 1, note: "" });
+  await seen.take(1);
+  for (let n = 2; n <= 20; n++) producer.publish({ n, note: "" });
+  await new Promise(resolve => setImmediate(resolve));
+  way.part();
+
+  // The channel has another number there.
+  await rig.gateway.close();
+  await rig.again();
+  await rig
+    .session()
+    .channel("b", Tick)
+    .subscribe(() => {});
+  way.join();
+  await producer.publishWhenReady({ n: 21, note: "" });
+  const all = Array.from({ length: 21 }, (_, i) => i + 1);
+  for (const inbox of [plain, slow, seen]) expect(await inbox.take(21)).toEqual(all);
+  for (const consumer of [slowly, last]) {
+    expect(consumer.stats.missed).toBe(0);
+    expect(consumer.placements).toMatchObject([{ at: "producer", code: undefined }]);
+  }
 });

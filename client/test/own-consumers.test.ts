@@ -24,7 +24,7 @@ test.for([
   { elsewhere: true, restarts: false },
   { elsewhere: false, restarts: false },
 ])(
-  "DEL-3, MOE-18: consumers in the producer's own process get what its modulators make while the gateway is away: %o",
+  "DEL-8: consumers in the producer's own process get what its modulators make while the gateway is away: %o",
   async ({ elsewhere, restarts }) => {
     await using rig = await startRig();
     await using way = await startCutter(rig.gateway.address);

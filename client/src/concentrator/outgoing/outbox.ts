@@ -194,9 +194,11 @@ export class Outbox {
       const take = (frame: Frame): void => {
         const lane = lanes[run++];
         if (frame.kind !== "Events" || lane === undefined) return;
+        // Its numbers will be others, and modulators here may not have seen the run to its end.
+        const copy = frame.copy();
         // Who waited for it was told; the event itself still goes to those who have not had it.
-        frame.forgetSync();
-        this.hold(lane, frame);
+        copy.forgetSync();
+        this.hold(lane, copy);
       };
       for (const part of parts) parseMessage(part, take);
     }
