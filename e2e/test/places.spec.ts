@@ -374,3 +374,17 @@ for (const place of ["here", "shared"] as const)
     way.join();
     expect(await got).toBe(7);
   });
+
+test("here: a page connects to a gateway that puts checksums behind messages", async ({
+  context,
+  gateway: _built,
+}) => {
+  await using gateway = await createGateway({ staticFolder: DIST, checksums: true });
+  const page = await openTab(context, gateway);
+  const state = await page.evaluate(async () => {
+    const session = globalThis.jecho.connect(location.host, { place: "here" });
+    await session.ready(AbortSignal.timeout(20_000));
+    return session.status.state;
+  });
+  expect(state).toBe("live");
+});

@@ -5,7 +5,6 @@ export { CHECKSUM_BYTES, checksumOf, crc32, Sealer, withoutChecksum } from "./fr
 export { FROM, WHEN_FULL } from "./frames/delivery.ts";
 export { EventsFrame } from "./frames/events.ts";
 export {
-  CHECKED_SUBPROTOCOL,
   type Control,
   encodeControl,
   encodeForNow,
@@ -13,13 +12,12 @@ export {
   frameEnd,
   joinFrames,
   type Outgoing,
-  PROTOCOL,
   parseFrame,
   parseMessage,
   refusal,
-  SUBPROTOCOL,
 } from "./frames/frame.ts";
 export { Blocks } from "./frames/memory.ts";
+export { CHECKED_SUBPROTOCOL, PROTOCOL, SUBPROTOCOL, SUBPROTOCOLS } from "./frames/protocol.ts";
 export type { Ack, Processed } from "./frames/reply.ts";
 export {
   type EventBytes,

@@ -11,7 +11,7 @@ import {
   PROTOCOL,
   parseMessage,
   refusal,
-  SUBPROTOCOL,
+  SUBPROTOCOLS,
   withoutChecksum,
 } from "@jecho/shared/internal";
 import { openSocket, refusalAt } from "#platform";
@@ -136,7 +136,7 @@ export class Link {
   }
 
   connect(): void {
-    const socket = openSocket(this.#options.url, [SUBPROTOCOL, CHECKED_SUBPROTOCOL]);
+    const socket = openSocket(this.#options.url, SUBPROTOCOLS);
     this.#socket = socket;
     let isOpen = false;
     const patience = 2 ** Math.min(this.#timedOut, MOST_DOUBLINGS);

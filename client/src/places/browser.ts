@@ -1,6 +1,6 @@
 import { lendWorkers } from "@jecho/modulators/browser";
 import { JechoError } from "@jecho/shared";
-import { SUBPROTOCOL } from "@jecho/shared/internal";
+import { SUBPROTOCOLS } from "@jecho/shared/internal";
 import { openSocket, refusalAt } from "#platform";
 import { Backoff } from "../concentrator/backoff.ts";
 import type { ConcentratorOptions } from "../concentrator/parts.ts";
@@ -45,7 +45,7 @@ export async function loadHere(
 
 /** Whether a gateway is there, though it may refuse this page. Asked as it is connected to, which whoever made the page allows. */
 async function answers(url: string, withinMs: number): Promise<boolean> {
-  const socket = openSocket(url, [SUBPROTOCOL]);
+  const socket = openSocket(url, SUBPROTOCOLS);
   const opens = await new Promise<boolean>(resolve => {
     const timer = setTimeout(resolve, withinMs, false);
     const done = (opens: boolean) => () => {

@@ -2,8 +2,8 @@ import { createEnvironment as load } from "@jecho/modulators/browser";
 import type { CreateEnvironment, Socket } from "./face.ts";
 
 /** The browser's own WebSocket. */
-export function openSocket(url: string, protocols: string[]): Socket {
-  const socket = new WebSocket(url, protocols);
+export function openSocket(url: string, protocols: readonly string[]): Socket {
+  const socket = new WebSocket(url, [...protocols]);
   socket.binaryType = "arraybuffer";
   return socket;
 }

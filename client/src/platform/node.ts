@@ -4,7 +4,7 @@ import { ModulatorEnvironment } from "@jecho/modulators/node";
 import { type CreateEnvironment, fetchText, type Socket } from "./face.ts";
 import { NodeSocket } from "./node-socket.ts";
 
-export function openSocket(url: string, protocols: string[]): Socket {
+export function openSocket(url: string, protocols: readonly string[]): Socket {
   return new NodeSocket(url, protocols);
 }
 

@@ -8,12 +8,6 @@ import { checkRun, EventsFrame, malformed, usualRun } from "./events.ts";
 import { Blocks, isBeyondUint53 } from "./memory.ts";
 import { type Ack, encodeReply, encodeReplyForNow, type Processed, readReply } from "./reply.ts";
 
-/** The WebSocket subprotocol, and the number that `Hello` carries. */
-export const SUBPROTOCOL = "jecho.1";
-/** The subprotocol with a checksum behind each message. */
-export const CHECKED_SUBPROTOCOL = "jecho.1.crc32";
-export const PROTOCOL = 1;
-
 /** A control message. */
 export type Control = Asked | Ack | Processed;
 
