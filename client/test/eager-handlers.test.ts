@@ -360,8 +360,9 @@ test("MOE-11: a consumer is told that its modulator began anew, when another one
   const producer = await rig.session().channel("a", Tick).produce();
   const counting = `import { FifoModulator } from "jecho:moe";
 export default class Counting extends FifoModulator {
-  count = 0;
-  enqueue() { super.enqueue({ n: ++this.count, note: "" }); }
+  // An object of its own: it is hosted.
+  own = { count: 0 };
+  enqueue() { super.enqueue({ n: ++this.own.count, note: "" }); }
 }`;
   const inbox = new Inbox<number>();
   const consumer = await rig
