@@ -38,7 +38,6 @@ export { NumberTable } from "./number-table.ts";
 export { objectTag } from "./object-tag.ts";
 export { checkOptions, type OptionNames, suggestion } from "./options.ts";
 export { unplainIn } from "./plain-data.ts";
-export { sha256 } from "./sha256.ts";
 export { type Accessor, accessorBytes } from "./types/accessor.ts";
 export { readBfbs } from "./types/bfbs-reader.ts";
 export { describeObject } from "./types/describe.ts";

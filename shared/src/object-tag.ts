@@ -1,4 +1,4 @@
-import { sha256 } from "./sha256.ts";
+import { sha256 } from "@noble/hashes/sha2.js";
 
 /**
  * Names a shared object to those who see events that were made with it, without telling them its id, which would let them change it:

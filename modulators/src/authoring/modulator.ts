@@ -1,5 +1,6 @@
 import { JechoError } from "@jecho/shared";
-import { sha256, unplainIn } from "@jecho/shared/internal";
+import { unplainIn } from "@jecho/shared/internal";
+import { sha256 } from "@noble/hashes/sha2.js";
 
 /** Plain data, as JSON carries it. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };

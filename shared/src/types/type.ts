@@ -1,4 +1,4 @@
-import { sha256 } from "../sha256.ts";
+import { sha256 } from "@noble/hashes/sha2.js";
 import { type ByteSource, sourceOf } from "./accessor.ts";
 import { readBfbs } from "./bfbs-reader.ts";
 import { writeBfbs } from "./bfbs-writer.ts";
