@@ -134,6 +134,31 @@ describe.each(PLACES)("modulators at the %s", at => {
   });
 });
 
+test("DEL-4: a plain consumer that goes on behind a place is told of what the gateway has not kept meanwhile", async () => {
+  await using rig = await startRig();
+  const producing = rig.session();
+  const producer = await producing.channel("a", Tick).produce();
+  const numbers = new Inbox<number>();
+  const subscribe = (from?: EventPlace) =>
+    rig
+      .session()
+      .channel("a", Tick)
+      .subscribe(({ n }) => numbers.put(n), { ...(from && { from }) });
+  const first = await subscribe();
+  for (let n = 1; n <= 10; n++) producer.publish({ n, note: "" });
+  await numbers.take(10);
+  const place = JSON.stringify(first.place);
+  await first.close();
+  await expect.poll(() => producer.demand.total).toBe(0);
+  for (let n = 11; n <= 30; n++) producer.publish({ n, note: "" });
+  await producing.flush();
+  const second = await subscribe(JSON.parse(place) as EventPlace);
+  producer.publish({ n: 31, note: "" });
+  await producing.flush();
+  expect(await numbers.take(11)).toEqual([...Array.from({ length: 10 }, (_, i) => i + 1), 31]);
+  expect(second.stats.missed).toBe(20);
+});
+
 test("PROV-2: where nothing is let through, positions say how far the modulator is, within a second and at a flush", async () => {
   await using rig = await startRig();
   const session = rig.session();

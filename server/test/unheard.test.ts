@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Gateway } from "@jecho/server";
 import { encodeRun, FROM, type OpenConsumer, type Outgoing } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
@@ -92,6 +95,46 @@ test("PROV-5: so is one with a modulator, which was not there either", async () 
     raised: 3n,
     through: 3n,
   });
+});
+
+test("PROV-5: so is one whose channel is kept, but not up to there", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "jecho-"));
+  try {
+    const historyFile = join(folder, "history.sqlite");
+    const kept = { source: RAW, history: { events: 0, seconds: 600, latest: false, onDemand: false } };
+    let place = resume;
+    {
+      await using gateway = await start({ historyFile });
+      using producer = await RawProducer.open(gateway, kept);
+      using consumer = await RawClient.connect(gateway);
+      open(consumer, { modulator });
+      const derived = await producer.installs();
+      const { epoch } = await consumer.next("ConsumerOpened");
+      producer.say(at(producer, 0n), {
+        ...at(producer, 0n),
+        channel: derived,
+        source: MADE,
+        origin: RAW,
+      } as Outgoing);
+      raise(producer, producer.channel, 2);
+      raise(producer, derived, 1, { after: 0, through: 2 });
+      const { seq } = await consumer.next("Events");
+      place = { ...resume, epoch, seq: BigInt(seq) };
+    }
+    await using gateway = await start({ historyFile });
+    using other = await RawProducer.open(gateway);
+    using producer = await RawProducer.open(gateway, kept);
+    producer.say(at(producer, 2n));
+    raise(producer, producer.channel, 3, { raised: 3 });
+    await closes(producer);
+    using consumer = await RawClient.connect(gateway);
+    open(consumer, { from: place, modulator });
+    await other.installs();
+    await consumer.next("ConsumerOpened");
+    expect(await consumer.next("Position")).toMatchObject({ source: RAW, origin: RAW, raised: 5n });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 });
 
 test("PROV-5: what a producer raised that goes before it has answered to an installation is told to its consumers", async () => {

@@ -6,17 +6,29 @@ export interface NamedSource {
   readonly producer: number;
   readonly urgent: boolean;
   readonly source: bigint;
+  /** The raw source; 0n of what no modulator made. */
   readonly origin: bigint;
+  /** Counts behind which the consumer goes on: the source's, and its raw source's. */
+  readonly raised: number;
+  readonly through: number;
 }
 
 /** A consumer's position in one source. */
 class HandledSource {
   readonly named: NamedSource;
-  raised = 0;
-  through = 0;
+  raised: number;
+  through: number;
 
   constructor(named: NamedSource) {
     this.named = named;
+    this.raised = named.raised;
+    this.through = named.through;
+  }
+
+  /** What lies before this will not come, or has been told. */
+  goOn({ raised, through }: NamedSource): void {
+    this.raised = Math.max(this.raised, raised);
+    this.through = Math.max(this.through, through);
   }
 
   /** The consumer was handed event `i` of this run. */
@@ -26,7 +38,7 @@ class HandledSource {
   }
 }
 
-/** The positions of a consumer of a modulator's output, one for each source. Events without a sequence number count, too. */
+/** A consumer's positions, one for each source. Events without a sequence number count, too. */
 export class HandledSources {
   readonly #bySource = new Map<string, HandledSource>();
   /** Positions by the producer's number at the present connection, and urgency. */
@@ -37,11 +49,12 @@ export class HandledSources {
     const { producer, urgent, source } = named;
     const key = `${source} ${urgent}`;
     const known = this.#bySource.get(key) ?? new HandledSource(named);
+    known.goOn(named);
     this.#bySource.set(key, known);
     this.#byProducer.set(keyOf(producer, urgent), known);
   }
 
-  /** The source of a run; undefined for what no modulator made. */
+  /** The source of a run; undefined where it has none. */
   of({ producer, isUrgent }: EventsFrame): HandledSource | undefined {
     return this.#byProducer.size === 0 ? undefined : this.#byProducer.get(keyOf(producer, isUrgent));
   }

@@ -32,7 +32,7 @@ export interface EventPlace {
   readonly epoch: number;
   /** Sequence number, from 1; 0 where no event came over the wire. */
   readonly seq: number;
-  /** With a modulator, how far the consumer is in each of its sources. Without them the consumer is not told of events between. */
+  /** The consumer's position in each of its sources. Without them nobody tells of events between that no history has kept. */
   readonly sources?: readonly PlaceInSource[];
 }
 

@@ -146,6 +146,16 @@ export class GatewayLanes {
     return lane !== undefined && isOverNow(lane);
   }
 
+  /** For a derived channel: the raw sources among these of which no run or position accounts for the last events. */
+  unmade(ends: Iterable<SourceAt>): SourceAt[] {
+    const through = new Map<string, number>();
+    for (const lane of this.#bySource.values()) {
+      const name = nameOf({ source: lane.origin, urgent: lane.urgent });
+      if (lane.origin !== 0n) through.set(name, Math.max(through.get(name) ?? 0, lane.through));
+    }
+    return [...ends].filter(end => (through.get(nameOf(end)) ?? -1) < end.raised);
+  }
+
   /** The sources whose events come. */
   *counting(): Generator<SourceAt> {
     for (const lane of this.#byProducer.values()) if (lane.live) yield lane;

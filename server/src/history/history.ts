@@ -118,13 +118,14 @@ export class History {
 
   /**
    * The event behind a consumer's place, in the present numbering; undefined where that is of a numbering not known here.
-   * What an earlier gateway sent and did not keep has no place any more: its numbers were given again.
+   * What an earlier gateway sent and did not keep has no place any more: its numbers were given again, and how many came behind it
+   * nobody knows.
    */
-  behind(epoch: number, seq: number): number | undefined {
+  behind(epoch: number, seq: number): { readonly seq: number; readonly isKept: boolean } | undefined {
     const index = this.#epochs.findIndex(known => known.epoch === epoch);
     if (index < 0) return undefined;
-    const next = this.#epochs[index + 1];
-    return next === undefined ? seq + 1 : Math.min(seq + 1, next.firstSeq);
+    const { firstSeq } = this.#epochs[index + 1] ?? { firstSeq: Number.POSITIVE_INFINITY };
+    return { seq: Math.min(seq + 1, firstSeq), isKept: seq < firstSeq };
   }
 
   /** Positions of the sources: what has been taken already is not taken again. */

@@ -59,13 +59,15 @@ export function beginningOf(
     return { ...live, seq, recovered, missing, speed };
   }
   const isSame = place.epoch === channel.epoch;
+  const numbered = Number(place.seq);
   const known =
     place.from === FROM.seq && place.epoch === 0
-      ? Number(place.seq)
-      : (history?.behind(place.epoch, Number(place.seq)) ?? (isSame ? Number(place.seq) + 1 : undefined));
-  // The place is older than this numbering. How much lies between, each producer says by its own count.
-  const unknown = known === undefined;
-  const wanted = known ?? 1;
+      ? { seq: numbered, isKept: true }
+      : (history?.behind(place.epoch, numbered) ??
+        (isSame ? { seq: numbered + 1, isKept: true } : undefined));
+  // The place is of no numbering that is known here, or behind what was kept of it. How much lies between, each producer says by its own count.
+  const unknown = known?.isKept !== true;
+  const wanted = known?.seq ?? 1;
   if (place.from === FROM.seq && wanted > nextSeq) {
     throw new JechoError(
       "HISTORY_EXCEEDED",

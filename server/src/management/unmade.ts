@@ -78,6 +78,6 @@ export class UnmadeSources {
 
   /** A consumer of an earlier gateway is back: what ended here before it came, no modulator has been through. */
   endedBefore({ channel }: Derived): void {
-    for (const end of channel.lanes.unheard(this.#lanes.ended())) channel.sourceEnds(end);
+    for (const end of channel.lanes.unmade(this.#lanes.ended())) channel.sourceEnds(end);
   }
 }

@@ -29,8 +29,8 @@ export function lacksPast({ from, modulator, tracker }: ConsumerEndpoint, opened
       // Nothing is kept of what this process makes for itself.
       return !opened.recovered || opened.placements.some(one => placementOf(one).at === "consumer");
     case FROM.resume:
-      // The place may be of the channel itself, unless another device was there.
-      return opened.unknown && tracker.places().length === 0;
+      // The place may be of the channel itself.
+      return opened.unknown && tracker.places().every(({ origin }) => origin === 0n);
     default:
       return false;
   }

@@ -222,7 +222,11 @@ export class Reception implements ConsumerIndexes {
   #place(entry: ConsumerEndpoint, { producer, of, raised, after, through }: CountedPlace): void {
     const missing = entry.tracker.place(of.source, raised, of.origin, after, through);
     this.#checkRestart(entry);
-    if (entry.isApplications) return this.#missing(entry, missing);
+    if (entry.isApplications) {
+      // Before its first run, which one message may carry for several consumers.
+      if (producer !== 0 && of.origin?.id !== of.source.id) nameSource(entry, producer, of, raised, through);
+      return this.#missing(entry, missing);
+    }
     const reached = of.origin === undefined ? raised : through;
     if (entry.taker !== undefined) entry.taker.placed(producer, of, reached, missing);
     else this.#events.onPlaced(entry, producer, of, reached, missing);
@@ -297,6 +301,9 @@ export class Reception implements ConsumerIndexes {
     const takers = consumers.filter(({ isApplications }) => isApplications);
     if (handled !== undefined) this.#synchronous.deliver(frame, takers, handled);
     for (const entry of replaying) this.#handLater(entry, frame, lane);
+    // All of them first: one message may carry the run for several.
+    if (takers.length > 1)
+      for (const entry of takers) nameSource(entry, frame.producer, lane, frame.raised - 1, frame.after);
     for (const entry of takers) this.#handTo(entry, frame, lane, 0);
   }
 
@@ -350,7 +357,7 @@ export class Reception implements ConsumerIndexes {
     }
     if (had >= count) return;
     if (entry.isApplications) {
-      if (of?.origin !== undefined) nameSource(entry, frame, of.source, of.origin);
+      if (of !== undefined) nameSource(entry, frame.producer, of, frame.raised + had - 1, frame.after);
       entry.listener.receive(entry.id, frame, had);
     } else if (entry.taker !== undefined) entry.taker.take(frame, had, of, missing);
     else this.#events.onTaken(entry, frame, had, of, missing);
@@ -376,17 +383,20 @@ export class Reception implements ConsumerIndexes {
   }
 }
 
-/** Tells whose runs come under this producer's number, where that is news. */
+/** Tells whose runs come under this producer's number, and behind which event, where that is news. */
 function nameSource(
   { named, id: endpoint, listener }: ConsumerEndpoint,
-  { producer, isUrgent: urgent }: EventsFrame,
-  source: TrackedSource,
-  origin: TrackedSource,
+  producer: number,
+  { source, origin }: Counting,
+  raised: number,
+  through: number,
 ): void {
+  const { urgent } = source;
   const key = keyOf(producer, urgent);
   if (named.get(key) === source) return;
   named.set(key, source);
-  listener.notify({ is: "source", endpoint, producer, urgent, source: source.id, origin: origin.id });
+  const ids = { source: source.id, origin: origin?.id ?? 0n };
+  listener.notify({ is: "source", endpoint, producer, urgent, ...ids, raised, through });
 }
 
 /** Whether the consumer takes this process' events: a feed of modulators takes the events of one process alone. */

@@ -255,6 +255,8 @@ export class Tracker {
         origin === 0n ? undefined : this.#knownOf(new TrackedSource(origin, urgent), Number(through));
       const of = new TrackedSource(source, urgent);
       this.#enter(of, Math.max(Number(raised), this.#before.of(of)), known);
+      // Whoever has a modulator by now goes on behind that, too.
+      if (known === undefined) this.#knownOf(of, Number(raised));
       // Several modulators may have made what it has had of one source.
       if (known !== undefined) reach(known, of, Number(through));
     }
