@@ -294,13 +294,14 @@ export class Consumer<T> {
     const versions = this.#objects === NO_OBJECTS ? NO_VERSIONS : new Versions(this.#objects, frame.versions);
     const by = this.#session.producers.of(frame.channel, producer);
     const source = this.#sources.of(frame);
+    source?.begin(frame);
     for (let i = first; i < frame.count && !this.#isClosed; i++) {
       const info = { seq: seq === 0 ? 0 : seq + i, epoch, producer, by, parameters, versions, type: writer };
       if (seq !== 0) {
         this.#epoch = epoch;
         this.#seq = info.seq;
       }
-      source?.handled(frame, i);
+      source?.handled(i);
       const awaited = isSync ? awaitedEvent(frame, i) : undefined;
       try {
         const handling = this.#hand(this.#reader.read(frame, i, token, writer), info);
@@ -319,7 +320,9 @@ export class Consumer<T> {
       this.#epoch = epoch;
       this.#seq = seq + count - 1;
     }
-    this.#sources.of(frame)?.handled(frame, count - 1);
+    const source = this.#sources.of(frame);
+    source?.begin(frame);
+    source?.handled(count - 1);
     if (isSync) for (let i = first; i < count; i++) this.#handling.discard(awaitedEvent(frame, i));
     if (mismatch.isTold) return;
     mismatch.isTold = true;

@@ -18,6 +18,10 @@ class HandledSource {
   readonly named: NamedSource;
   raised: number;
   through: number;
+  /** The run at hand: the count of its first event, the number of its last one, and what it accounts for. */
+  #first = 0;
+  #last = 0;
+  #accounted = 0;
 
   constructor(named: NamedSource) {
     this.named = named;
@@ -31,10 +35,18 @@ class HandledSource {
     this.through = Math.max(this.through, through);
   }
 
-  /** The consumer was handed event `i` of this run. */
-  handled({ raised, count, after, accounted }: EventsFrame, i: number): void {
-    this.raised = raised + i;
-    this.through = i === count - 1 ? accounted : after;
+  /** The consumer is handed this run. What is the same for all of its events is read once. */
+  begin({ raised, count, after, accounted }: EventsFrame): void {
+    this.#first = raised;
+    this.#last = count - 1;
+    this.#accounted = accounted;
+    this.through = after;
+  }
+
+  /** The consumer was handed event `i` of the run. */
+  handled(i: number): void {
+    this.raised = this.#first + i;
+    if (i === this.#last) this.through = this.#accounted;
   }
 }
 
