@@ -29,7 +29,7 @@ class HandledSource {
     this.through = named.through;
   }
 
-  /** What lies before this will not come, or has been told. */
+  /** Goes on behind this: events before it will not come, or have been told. */
   goOn({ raised, through }: NamedSource): void {
     this.raised = Math.max(this.raised, raised);
     this.through = Math.max(this.through, through);

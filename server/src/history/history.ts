@@ -118,8 +118,8 @@ export class History {
 
   /**
    * The event behind a consumer's place, in the present numbering; undefined where that is of a numbering not known here.
-   * What an earlier gateway sent and did not keep has no place any more: its numbers were given again, and how many came behind it
-   * nobody knows.
+   * Events that an earlier gateway sent and did not keep have no place any more: their numbers were given again, and nobody knows how
+   * many there were.
    */
   behind(epoch: number, seq: number): { readonly seq: number; readonly isKept: boolean } | undefined {
     const index = this.#epochs.findIndex(known => known.epoch === epoch);
