@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// What the command begins with. It imports nothing before it knows the version: what an older Node lacks, that would report as a SyntaxError.
+// The beginning of the command. It imports nothing before it knows the version: an older Node would report what it lacks as a SyntaxError.
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 
 if (major < 22 || (major === 22 && minor < 13)) {

@@ -2,6 +2,6 @@
 export const SUBPROTOCOL = "jecho.1";
 /** The subprotocol with a checksum behind each message. */
 export const CHECKED_SUBPROTOCOL = "jecho.1.crc32";
-/** Those that a client offers. */
+/** Subprotocols that a client offers. */
 export const SUBPROTOCOLS: readonly string[] = [SUBPROTOCOL, CHECKED_SUBPROTOCOL];
 export const PROTOCOL = 1;
