@@ -1,8 +1,12 @@
 import type { EventsFrame, History, SourcePlace } from "@jecho/shared/internal";
+import type { RunBlock } from "./run-memory.ts";
 
-/** A run as it was stamped, in memory of its own. */
+/** A run as it was stamped. */
 export interface LoggedRun {
+  /** Its bytes are valid as long as the log keeps it, where it lies in a block that is used again. */
   readonly frame: EventsFrame;
+  /** The block that it lies in; undefined where it has memory of its own. */
+  readonly block?: RunBlock | undefined;
   /** The source of the producer, the same over connections; 0n where that is not known. */
   readonly source: bigint;
   /** The raw source of a modulator's output; 0n for none. */
@@ -153,8 +157,7 @@ export class EventLog {
         const key = this.#keyOf(frame, i);
         // Deleted first, so that the map's order is the order of the newest events.
         this.#forgetKey(key);
-        // In memory of its own: it may outlive the runs around it by far.
-        const event = { ...run, frame: frame.count === 1 ? frame.copy() : frame.slice(i, i + 1) };
+        const event = alone(run, i);
         this.#latest.set(key, { run: event, from: frame.seq });
         this.#latestBytes += sizeOf(event);
       }
@@ -195,6 +198,7 @@ export class EventLog {
     this.lost(oldest.at);
     this.#events -= oldest.frame.count;
     this.#bytes -= sizeOf(oldest);
+    oldest.block?.letGo(sizeOf(oldest));
     return true;
   }
 
@@ -264,11 +268,10 @@ export class EventLog {
     if (this.retention.latest) return Array.from(this.#latest.values(), ({ run }) => run);
     const last = this.#runs.at(-1);
     if (last === undefined || this.#head === this.#runs.length) return [];
-    const { frame } = last;
-    return [frame.count === 1 ? last : { ...last, frame: frame.slice(frame.count - 1) }];
+    return [alone(last, last.frame.count - 1)];
   }
 
-  /** All runs, oldest first. */
+  /** All runs, oldest first, as long as they are kept. */
   all(): readonly LoggedRun[] {
     return this.#runs.slice(this.#head) as LoggedRun[];
   }
@@ -276,6 +279,12 @@ export class EventLog {
 
 function nameOf({ source, urgent }: Pick<SourcePlace, "source" | "urgent">): string {
   return `${source} ${urgent}`;
+}
+
+/** Event `i` of the run in memory of its own: it may outlive the runs around it by far. */
+function alone(run: LoggedRun, i: number): LoggedRun {
+  const { frame } = run;
+  return { ...run, frame: frame.count === 1 ? frame.copy() : frame.slice(i, i + 1), block: undefined };
 }
 
 function sizeOf({ frame }: LoggedRun): number {

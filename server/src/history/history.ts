@@ -99,9 +99,8 @@ export class History {
 
   /** Keeps a copy of a run that has been stamped. @param by subject of its producer; "" where it has none */
   append(frame: EventsFrame, { source, origin }: RunSource, by: string, at: number): void {
-    const run: LoggedRun = { frame: this.#memory.copy(frame), source, origin, by, at };
-    if (this.log.append(run)) this.#budget.counts.reached("historyBytes");
-    this.#budget.added(frame.end - frame.start);
+    const run = { frame, source, origin, by, at };
+    this.#keep(run);
     if (this.#store === undefined) return;
     this.#store.append(this.#name, run);
     this.#untrimmedBytes += frame.end - frame.start;
@@ -110,6 +109,17 @@ export class History {
     this.#untrimmed = 0;
     this.#untrimmedBytes = 0;
     this.#store.trim(this.#name, this.log.firstSeq ?? this.log.nextSeq, this.log.keptBefore);
+  }
+
+  /** Keeps copies of what another log has kept. */
+  takeOver(log: EventLog): void {
+    for (const run of log.all()) this.#keep(run);
+  }
+
+  #keep(run: LoggedRun): void {
+    if (this.log.append({ ...run, ...this.#memory.copy(run.frame) }))
+      this.#budget.counts.reached("historyBytes");
+    this.#budget.added(run.frame.end - run.frame.start);
   }
 
   addType(token: bigint, schema: Uint8Array): void {

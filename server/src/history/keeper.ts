@@ -88,7 +88,7 @@ export class HistoryKeeper {
     if (!isNew) store?.forget(name);
     const stored = isNew ? store?.load(name) : undefined;
     this.#begin(channel, name, stored);
-    for (const run of history?.log.all() ?? []) channel.history?.log.append(run);
+    if (history !== undefined) channel.history?.takeOver(history.log);
     return stored !== undefined;
   }
 

@@ -1,12 +1,6 @@
-import { setImmediate } from "node:timers/promises";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { EventsFrame, encodeRun } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
-import { RunMemory } from "../../src/history/run-memory.ts";
-
-setFlagsFromString("--expose-gc");
-const collect = runInNewContext("gc") as () => void;
+import { type RunBlock, RunMemory } from "../../src/history/run-memory.ts";
 
 const HEADER = { channel: 1, producer: 1, token: 0n, parameters: 0, flags: 0 };
 
@@ -16,29 +10,77 @@ function run(raised: number, length: number): EventsFrame {
   return EventsFrame.at(encodeRun({ ...HEADER, raised }, [{ bytes, start: 0, end: length }]));
 }
 
-test("runs of all sizes stay what they were, whatever comes behind them", () => {
-  const memory = new RunMemory();
-  const lengths = [1, 100, 3000, 5, 40_000, 8, 20_000, 20_000, 300_000, 7];
-  const copies = lengths.map((length, i) => memory.copy(run(i + 1, length)));
-  expect(copies.map(({ raised }) => raised)).toEqual(lengths.map((_, i) => i + 1));
-  for (const [i, copy] of copies.entries())
-    expect(copy.raw()).toEqual(run(i + 1, lengths[i] as number).raw());
+/** Numbers from 0 to below 1, the same for the same seed: a linear congruential generator with the numbers of Numerical Recipes. */
+function seeded(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+interface Kept {
+  readonly raised: number;
+  readonly size: number;
+  readonly frame: EventsFrame;
+  readonly block: RunBlock | undefined;
+}
+
+/** Copies runs of these lengths, and lets the oldest go as long as they take more than so many bytes. */
+function* keep(memory: RunMemory, lengths: Iterable<number>, mostBytes: number): Generator<readonly Kept[]> {
+  const kept: Kept[] = [];
+  let bytes = 0;
+  let raised = 1;
+  for (const length of lengths) {
+    const copied = run(raised, length);
+    const size = copied.end - copied.start;
+    kept.push({ raised: raised++, size, ...memory.copy(copied) });
+    bytes += size;
+    while (bytes > mostBytes) {
+      const oldest = kept.shift() as Kept;
+      bytes -= oldest.size;
+      oldest.block?.letGo(oldest.size);
+    }
+    yield kept;
+  }
+}
+
+test("HIST-1: runs of all sizes stay what they were as long as they are kept", () => {
+  const random = seeded(5);
+  const lengths = Array.from({ length: 4000 }, () => Math.floor(2 ** (random() * 20)));
+  let looks = 0;
+  for (const kept of keep(new RunMemory(), lengths, 4 << 20)) {
+    if (looks++ % 200 > 0) continue;
+    for (const { raised, frame } of kept) {
+      expect(frame.raised).toBe(raised);
+      const event = frame.bytes.subarray(frame.eventStart(0), frame.eventEnd(0));
+      expect(event.every(byte => byte === raised % 256)).toBe(true);
+    }
+  }
 });
 
-test("HIST-1: memory goes when the runs in it have gone", async () => {
-  const memory = new RunMemory();
-  const kept: EventsFrame[] = [];
-  const blocks = new Map<ArrayBufferLike, WeakRef<ArrayBufferLike>>();
-  for (let i = 0; i < 20_000; i++) {
-    kept.push(memory.copy(run(i + 1, 200)));
-    if (kept.length > 100) kept.shift();
-    const { buffer } = (kept.at(-1) as EventsFrame).bytes;
-    if (!blocks.has(buffer)) blocks.set(buffer, new WeakRef(buffer));
+test("HIST-1: memory is used again, and is not much more than the runs take", () => {
+  const lengths = [...Array(5000).fill(2000), ...Array(400).fill(270_000), ...Array(30_000).fill(100)];
+  const mostBytes = 2 << 20;
+  const blocks = new Set<RunBlock>();
+  let looks = 0;
+  for (const kept of keep(new RunMemory(), lengths, mostBytes)) {
+    if (looks++ % 20 > 0) continue;
+    let bytes = 0;
+    for (const block of new Set(kept.map(({ block }) => block))) {
+      if (block === undefined) continue;
+      blocks.add(block);
+      bytes += block.bytes.byteLength;
+    }
+    expect(bytes).toBeLessThan(2.5 * mostBytes);
   }
-  const all = [...blocks.values()];
-  blocks.clear();
-  await setImmediate();
-  collect();
-  expect(all.length).toBeGreaterThan(10);
-  expect(all.filter(ref => ref.deref() !== undefined).length).toBeLessThanOrEqual(2);
+  // More than 120 MB went through them.
+  expect(blocks.size).toBeLessThan(60);
+});
+
+test("HIST-1: an idle channel keeps no memory", () => {
+  const memory = new RunMemory();
+  const { block } = memory.copy(run(1, 1000));
+  block?.letGo(run(1, 1000).end);
+  expect(memory.copy(run(2, 1000)).block).not.toBe(block);
 });

@@ -90,6 +90,7 @@ export function gatherRuns(
   { port, isUrgent }: RaisedQueue,
   taker: RunTaker,
 ): void {
+  const { mostBytes } = taker;
   const wanted = new OpenRuns();
   const quiet = new OpenRuns();
   // Most come from the same one as those before them.
@@ -104,8 +105,8 @@ export function gatherRuns(
     if (producer === undefined) continue;
     const lane = isUrgent ? producer.lanes.urgent : producer.usual;
     const size = SINGLE_BYTES + record.end - record.start;
-    if (producer.elsewhere > 0 && size <= taker.mostBytes) {
-      if (wanted.size + size > taker.mostBytes) send(wanted.close(), taker);
+    if (producer.elsewhere > 0 && size <= mostBytes) {
+      if (wanted.size + size > mostBytes) send(wanted.close(), taker);
       wanted.add(producer, lane, record);
       if (wanted.bytes >= MESSAGE_BYTES) send(wanted.close(), taker);
     } else if (producer.elsewhere > 0) {
