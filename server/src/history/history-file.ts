@@ -80,11 +80,11 @@ export class HistoryFile {
 
   #open(): DatabaseSync {
     try {
-      return this.#prepared();
+      return this.#checked(this.#prepared());
     } catch (error) {
       // Somebody else's file stays where it is.
       if (!UNUSABLE.has(codeOf(error)) || !isHistory(this.#path)) throw error;
-      return this.#begin(error as Error);
+      return this.#begin((error as Error).message);
     }
   }
 
@@ -96,13 +96,38 @@ export class HistoryFile {
     } catch {
       // Nothing more is wanted of it.
     }
-    this.database = this.#begin(error as Error);
+    this.database = this.#begin((error as Error).message);
     return true;
   }
 
   #prepared(): DatabaseSync {
     this.#keepPrivate();
     return prepared(new this.#Database(this.#path));
+  }
+
+  /** Looks through the whole file, which takes about 0.6 s for each GB: SQLite misses rows in silence where a key is damaged. */
+  #checked(database: DatabaseSync): DatabaseSync {
+    const finding = this.#findingIn(database);
+    if (finding === undefined) return database;
+    database.close();
+    return this.#begin(finding);
+  }
+
+  #findingIn(database: DatabaseSync): string | undefined {
+    try {
+      const finding = database.prepare("PRAGMA integrity_check(1)").get()?.integrity_check;
+      if (finding !== "ok") return String(finding);
+      // Where a channel's name is damaged its row is filed under another one.
+      const strays = database.prepare("SELECT channel FROM runs EXCEPT SELECT channel FROM epochs").all();
+      if (strays.length > 0) return `rows of ${strays[0]?.channel}, which has no epochs`;
+      const expected = new this.#Database(":memory:");
+      createTables(expected);
+      const [ours, theirs] = [expected, database].map(columnsIn);
+      expected.close();
+      return ours === theirs ? undefined : `its tables are ${theirs}`;
+    } catch (error) {
+      return (error as Error).message;
+    }
   }
 
   /** Makes the file readable by its user alone. SQLite gives the files that it writes beside it the same permissions. */
@@ -117,13 +142,14 @@ export class HistoryFile {
     }
   }
 
-  #begin(cause: Error): DatabaseSync {
+  /** @param why the old file is of no use */
+  #begin(why: string): DatabaseSync {
     const aside = freePath(this.#path);
     for (const part of PARTS) if (existsSync(this.#path + part)) renameSync(this.#path + part, aside + part);
     const database = this.#prepared();
     const rows = salvage(() => locked(new this.#Database(aside)), database);
     this.#log(
-      `the history's file ${this.#path} is damaged (${cause.message}): it is kept as ${aside}, and history goes on in a new file with the ${rows} rows that could be read; ` +
+      `the history's file ${this.#path} is damaged (${why}): it is kept as ${aside}, and history goes on in a new file with the ${rows} rows that could be read; ` +
         "consumers are told what they miss",
     );
     return database;
@@ -135,13 +161,17 @@ function locked(database: DatabaseSync): DatabaseSync {
   return database;
 }
 
+function createTables(database: DatabaseSync): void {
+  for (const [table, columns] of Object.entries(TABLES))
+    database.exec(`CREATE TABLE IF NOT EXISTS ${table} (${columns}) WITHOUT ROWID`);
+}
+
 /** Closes it where that fails. */
 function prepared(database: DatabaseSync): DatabaseSync {
   try {
     // The version is written in order to know whether the file can be written.
     locked(database).exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA user_version = 1");
-    for (const [table, columns] of Object.entries(TABLES))
-      database.exec(`CREATE TABLE IF NOT EXISTS ${table} (${columns}) WITHOUT ROWID`);
+    createTables(database);
     for (const [table, columns] of Object.entries(ADDED)) {
       const known = columnsOf(database, table);
       for (const [name, type] of Object.entries(columns))
@@ -154,11 +184,25 @@ function prepared(database: DatabaseSync): DatabaseSync {
   }
 }
 
-function columnsOf(database: DatabaseSync, table: string): unknown[] {
+function columnsOf(database: DatabaseSync, table: string): string[] {
   return database
     .prepare("SELECT name FROM pragma_table_info(?)")
     .all(table)
-    .map(({ name }) => name);
+    .map(({ name }) => String(name));
+}
+
+/** All tables and their columns: in which order depends on the version that made them. */
+function columnsIn(database: DatabaseSync): string {
+  const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
+  return tables
+    .map(
+      ({ name }) =>
+        `${name} (${columnsOf(database, name as string)
+          .sort()
+          .join(", ")})`,
+    )
+    .sort()
+    .join(", ");
 }
 
 /** SQLite's primary code; 0 for errors of others. */

@@ -5,9 +5,11 @@ type SalvagedRow = Record<string, SQLInputValue>;
 /** Columns that the rows of a channel are ordered by, by table. */
 const KEYS = { epochs: ["first_seq", "epoch"], runs: ["seq"], types: ["token"] };
 
+type Table = keyof typeof KEYS;
+
 /**
- * Copies the rows that can be read of a damaged file. Each channel's are read from both ends, so that only those are lost that lie where
- * the damage is.
+ * Copies the rows that can be read of a damaged file. All are read in the order in which they lie, whatever their keys say, and then each
+ * channel's, both times from both ends: so only those are lost that lie where the damage is.
  *
  * @param open opens the damaged file, which may fail
  * @returns how many rows there are in the new one
@@ -21,11 +23,13 @@ export function salvage(open: () => DatabaseSync, to: DatabaseSync): number {
     visit(from, "SELECT name, value FROM gateway", [], ({ name, value }) =>
       to.prepare("INSERT OR IGNORE INTO gateway VALUES (?, ?)").run(name as string, value as string),
     );
+    for (const table of Object.keys(KEYS) as Table[]) rows += copy(from, to, table);
     for (const channel of channelsIn(from))
-      for (const table of Object.keys(KEYS) as (keyof typeof KEYS)[]) rows += copy(from, to, table, channel);
+      for (const table of Object.keys(KEYS) as Table[]) rows += copy(from, to, table, channel);
   } catch {
     // What is there by now is all that can be had.
   }
+  markLost(to);
   to.exec("COMMIT");
   try {
     from?.close();
@@ -45,12 +49,8 @@ function channelsIn(from: DatabaseSync): Set<SQLInputValue> {
   return channels;
 }
 
-function copy(
-  from: DatabaseSync,
-  to: DatabaseSync,
-  table: keyof typeof KEYS,
-  channel: SQLInputValue,
-): number {
+/** @param channel the one whose rows are copied; default: all */
+function copy(from: DatabaseSync, to: DatabaseSync, table: Table, channel?: SQLInputValue): number {
   let rows = 0;
   const insert = (row: SalvagedRow): void => {
     const columns = Object.keys(row);
@@ -58,25 +58,27 @@ function copy(
     const into = to.prepare(`INSERT OR IGNORE INTO ${table} (${columns.join(", ")}) VALUES (${places})`);
     rows += Number(into.run(...Object.values(row)).changes);
   };
-  const read = (order: string): boolean => {
-    const keys = KEYS[table].map(key => `${key} ${order}`).join(", ");
-    return visit(from, `SELECT * FROM ${table} WHERE channel = ? ORDER BY ${keys}`, [channel], insert);
-  };
-  if (read("ASC")) return rows;
-  const older = rows;
-  read("DESC");
-  if (table === "runs" && rows === older) markLost(to, channel);
+  const [where, values] = channel === undefined ? ["", []] : ["WHERE channel = ?", [channel]];
+  for (const order of ["ASC", "DESC"]) {
+    const keys = ["channel", ...KEYS[table]].map(key => `${key} ${order}`).join(", ");
+    if (visit(from, `SELECT * FROM ${table} ${where} ORDER BY ${keys}`, values, insert)) break;
+  }
   return rows;
 }
 
-/** Nobody knows how many events are lost behind the newest that is left: a row that cannot be read stands for them. */
-function markLost(to: DatabaseSync, channel: SQLInputValue): void {
-  to.prepare(`
-    INSERT INTO runs (channel, seq, at, source, frame, sum) SELECT ?1, max(
-      coalesce((SELECT max(coalesce(next_seq, seq + 1)) FROM runs WHERE channel = ?1), 1),
-      coalesce((SELECT max(first_seq) FROM epochs WHERE channel = ?1), 1)
-    ), 0, '0', x'', 0
-  `).run(channel);
+/**
+ * Nobody knows how many events are lost behind the newest of each channel that is left: a row that cannot be read stands for them, and
+ * another for the epochs of a channel that has none any more.
+ */
+function markLost(to: DatabaseSync): void {
+  to.exec(`
+    INSERT INTO epochs (channel, epoch, first_seq, latest, sum)
+      SELECT channel, 0, 1, 0, -1 FROM runs GROUP BY channel HAVING channel NOT IN (SELECT channel FROM epochs);
+    INSERT OR IGNORE INTO runs (channel, seq, at, source, frame, sum) SELECT channel, max(
+      coalesce((SELECT max(max(coalesce(next_seq, 0), seq + 1)) FROM runs WHERE runs.channel = epochs.channel), 1),
+      max(first_seq)
+    ), 0, '0', x'', 0 FROM epochs GROUP BY channel
+  `);
 }
 
 /** Rows up to the first that cannot be read. @returns whether these are all */

@@ -1,6 +1,7 @@
 import { EventsFrame, encodeRun } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import { type RunBlock, RunMemory } from "../../src/history/run-memory.ts";
+import { seeded } from "../seeded.ts";
 
 const HEADER = { channel: 1, producer: 1, token: 0n, parameters: 0, flags: 0 };
 
@@ -8,15 +9,6 @@ const HEADER = { channel: 1, producer: 1, token: 0n, parameters: 0, flags: 0 };
 function run(raised: number, length: number): EventsFrame {
   const bytes = new Uint8Array(length).fill(raised);
   return EventsFrame.at(encodeRun({ ...HEADER, raised }, [{ bytes, start: 0, end: length }]));
-}
-
-/** Numbers from 0 to below 1, the same for the same seed: a linear congruential generator with the numbers of Numerical Recipes. */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return state / 2 ** 32;
-  };
 }
 
 interface Kept {
