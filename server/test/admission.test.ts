@@ -118,6 +118,7 @@ test("what is no page may do nothing, and nobody is told how much a gateway has"
     derivedChannels: 0,
     historyBytes: 0,
     blocking: 0,
+    gateways: 1,
     queueBytes: 0,
   });
   const nothing = await fetch(`http://${gateway.address}/nothing`);

@@ -134,6 +134,7 @@ test("MOE-6, DEL-7: when all have gone for good, and nobody came back in time, t
       derivedChannels: 0,
       historyBytes: 0,
       blocking: 0,
+      gateways: 1,
       queueBytes: 0,
     });
 });

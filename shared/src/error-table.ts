@@ -21,6 +21,7 @@ const MEANINGS: Readonly<Record<ErrorCode, string>> = {
     "The modulator, or another one of its subject, has ended hosts of modulators or timed out again and again; it is refused for a while.",
   RIGHTS_CHANGED: "The connection's new token lacks rights that the former one had; connect again.",
   MESSAGE_DAMAGED: "A message was changed on the way: its checksum is wrong; connect again.",
+  CHANNEL_MOVED: "Another gateway of the cluster is the channel's home by now; connect again.",
   FRAME_MALFORMED: "A frame does not follow the wire format.",
   FRAME_TOO_LARGE: "A frame is larger than the gateway accepts.",
   FRAME_UNEXPECTED: "A frame is well-formed but not allowed from this side or at this moment.",

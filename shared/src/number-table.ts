@@ -13,28 +13,37 @@ interface Page<T> {
  */
 export class NumberTable<T extends object | number> {
   readonly #pages: (Page<T> | undefined)[] = [];
+  readonly #first: number;
 
-  get(number: number): T | undefined {
-    return this.#pages[number >>> SHIFT]?.things[number & (PAGE - 1)];
+  /** @param first least number of all */
+  constructor(first = 0) {
+    this.#first = first;
   }
 
-  /** @param number from 0 to 2^32 - 1 */
+  get(number: number): T | undefined {
+    const at = number - this.#first;
+    return this.#pages[at >>> SHIFT]?.things[at & (PAGE - 1)];
+  }
+
+  /** @param number up to 2^32 - 1 */
   set(number: number, thing: T): void {
-    const at = number >>> SHIFT;
+    const offset = number - this.#first;
+    const at = offset >>> SHIFT;
     let page = this.#pages[at];
     if (page === undefined) {
       page = { things: new Array<T | undefined>(PAGE).fill(undefined), used: 0 };
       this.#pages[at] = page;
     }
-    if (page.things[number & (PAGE - 1)] === undefined) page.used++;
-    page.things[number & (PAGE - 1)] = thing;
+    if (page.things[offset & (PAGE - 1)] === undefined) page.used++;
+    page.things[offset & (PAGE - 1)] = thing;
   }
 
   delete(number: number): void {
-    const at = number >>> SHIFT;
+    const offset = number - this.#first;
+    const at = offset >>> SHIFT;
     const page = this.#pages[at];
-    if (page?.things[number & (PAGE - 1)] === undefined) return;
-    page.things[number & (PAGE - 1)] = undefined;
+    if (page?.things[offset & (PAGE - 1)] === undefined) return;
+    page.things[offset & (PAGE - 1)] = undefined;
     if (--page.used === 0) this.#pages[at] = undefined;
   }
 
@@ -47,6 +56,6 @@ export class NumberTable<T extends object | number> {
     // Numbers may lie far apart: pages that never were are passed over.
     for (const at of Object.keys(this.#pages).map(Number))
       for (const [i, thing] of this.#pages[at]?.things.entries() ?? [])
-        if (thing !== undefined) yield [at * PAGE + i, thing];
+        if (thing !== undefined) yield [this.#first + at * PAGE + i, thing];
   }
 }

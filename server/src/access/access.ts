@@ -37,13 +37,19 @@ export class Access {
    * Finds out who a connection is, at once where no tokens are wanted.
    *
    * @param admit called with whom it belongs to, unless the connection is ended
+   * @param isElsewhere whether it is counted at another gateway
    */
-  greet(connection: ClientConnection, token: string, admit: (subject: Subject) => void): void {
+  greet(
+    connection: ClientConnection,
+    token: string,
+    admit: (subject: Subject) => void,
+    isElsewhere = false,
+  ): void {
     if (this.#verifier === undefined) return admit(ANYBODY);
     this.#verify(connection, token)
       .then(subject => {
         if (!connection.isOpen) return;
-        this.#crowd.greeted(connection, subject.name);
+        if (!isElsewhere) this.#crowd.greeted(connection, subject.name);
         admit(subject);
       })
       .catch((error: unknown) => {

@@ -43,6 +43,9 @@ function checkTogether(settings: FoundSettings): void {
   const has = (name: SettingName) => settings.has(name);
   if (has("tls.keyFile") !== has("tls.certFile"))
     throw new Misuse("--tls-cert and --tls-key are wanted together");
+  const ofCluster = (["cluster.members", "cluster.self", "cluster.secretFile"] as const).filter(has);
+  if (ofCluster.length % 3 !== 0)
+    throw new Misuse("--cluster, --cluster-self and --cluster-secret are wanted together");
   if (has("operations.host") && !has("operations.port"))
     throw new Misuse("--operations-host is wanted with --operations-port alone");
   if (!has("tokens.keys") && (has("tokens.issuer") || has("tokens.audience") || has("tokens.clockSkewMs")))

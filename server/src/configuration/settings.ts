@@ -1,5 +1,6 @@
 import { JechoError } from "@jecho/shared";
 import type { TokenOptions } from "../access/tokens.ts";
+import type { ClusterOptions } from "../cluster/cluster.ts";
 import { DEFAULT_LIMITS, type GatewayLimits } from "../gateway/gateway-limits.ts";
 import type { GatewayOptions } from "../gateway/gateway-options.ts";
 import { LOG_LEVELS } from "../operations/gateway-log.ts";
@@ -29,6 +30,7 @@ export interface Setting {
 
 /** Options of `createGateway` that have options of their own. */
 interface Nested {
+  cluster: ClusterOptions;
   tls: TlsOptions;
   tokens: TokenOptions;
   operations: OperationsOptions;
@@ -191,6 +193,24 @@ export const SETTINGS: Readonly<Record<SettingName, Setting>> = {
     flag: "audit",
     takes: "FILE",
     says: "add a line of JSON to this file for each connection, refusal, and installation of a modulator",
+  },
+  "cluster.members": {
+    kind: "list",
+    flag: "cluster",
+    takes: "HOST:PORT",
+    says: "where one of the gateways that share channels is reached by the others: one for each, in the same order at all of them, and nobody else is to reach these ports",
+  },
+  "cluster.self": {
+    kind: "text",
+    flag: "cluster-self",
+    takes: "HOST:PORT",
+    says: "the one of them that this gateway is",
+  },
+  "cluster.secretFile": {
+    kind: "path",
+    flag: "cluster-secret",
+    takes: "FILE",
+    says: "a file with at least 16 characters that all of them know, and nobody else",
   },
   modulators: {
     kind: "switch",

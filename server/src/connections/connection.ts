@@ -17,6 +17,8 @@ export interface ConnectionLimits {
   readonly connectionQueueBytes: number;
   /** The bytes that wait for all connections together. */
   readonly waitingTotal: WaitingTotal;
+  /** Index of the gateway in its cluster; undefined: it stands alone. */
+  readonly index?: number | undefined;
 }
 
 /**
@@ -230,7 +232,7 @@ export class Connection {
    */
   ask(make: (request: number) => Outgoing, answered: Answered, isPatient = true): () => void {
     this.#seldom ??= new Seldom();
-    this.#seldom.requests ??= new Requests(this.#limits.requestTimeoutMs);
+    this.#seldom.requests ??= new Requests(this.#limits.requestTimeoutMs, this.#limits.index);
     return this.#seldom.requests.ask(request => this.send(make(request)), answered, isPatient);
   }
 

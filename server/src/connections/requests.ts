@@ -1,5 +1,6 @@
 import { JechoError } from "@jecho/shared";
 import type { Control } from "@jecho/shared/internal";
+import { Numbers } from "../cluster/numbers.ts";
 import { Deadlines } from "./deadlines.ts";
 
 /** Called with the answer, or with `PRODUCER_GONE` or `TIMED_OUT`. */
@@ -9,10 +10,14 @@ export type Answered = (answer: Control | JechoError) => void;
 export class Requests {
   readonly #pending = new Map<number, Answered>();
   readonly #deadlines: Deadlines<number>;
-  #next = 1;
+  readonly #numbers: Numbers;
 
-  /** @param timeoutMs that an answer may take, unless who asks is patient */
-  constructor(timeoutMs: number) {
+  /**
+   * @param timeoutMs that an answer may take, unless who asks is patient
+   * @param index of the gateway in its cluster; undefined: it stands alone
+   */
+  constructor(timeoutMs: number, index?: number) {
+    this.#numbers = new Numbers(index, number => this.#pending.has(number));
     this.#deadlines = new Deadlines(timeoutMs, request =>
       this.#take(request)?.(new JechoError("TIMED_OUT", "a process did not answer in time")),
     );
@@ -24,7 +29,7 @@ export class Requests {
    * @returns what ends the waiting
    */
   ask(send: (request: number) => void, answered: Answered, isPatient = false): () => void {
-    const request = this.#next++;
+    const request = this.#numbers.next();
     this.#pending.set(request, answered);
     if (!isPatient) this.#deadlines.add(request);
     send(request);
@@ -37,7 +42,7 @@ export class Requests {
    * @throws JechoError `FRAME_UNEXPECTED` where nothing was asked
    */
   answer(request: number, answer: Control): void {
-    if (request === 0 || request >= this.#next) throw unasked(answer);
+    if (!this.#numbers.hasGiven(request)) throw unasked(answer);
     this.#take(request)?.(answer);
   }
 

@@ -74,6 +74,8 @@ export interface GatewayStats {
   readonly queueBytes: number;
   /** Queues of consumers' processes that are full and have a channel's producers wait. */
   readonly blocking: number;
+  /** Gateways of the cluster that are there, with this one: 1 for one that stands alone. */
+  readonly gateways: number;
 }
 
 export const DEFAULT_LIMITS: Required<GatewayLimits> = {

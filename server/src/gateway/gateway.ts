@@ -12,6 +12,7 @@ import { Access } from "../access/access.ts";
 import { AuditLog } from "../access/audit-log.ts";
 import { ChannelOwners } from "../access/owners.ts";
 import { TokenVerifier } from "../access/tokens.ts";
+import { Cluster, type ClusterPlace, placeIn } from "../cluster/cluster.ts";
 import { Admission, addressOf } from "../connections/admission.ts";
 import { ClientConnection } from "../connections/client-connection.ts";
 import { Confirmations } from "../connections/confirmations.ts";
@@ -113,6 +114,8 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     log: report,
   } = options;
   const log = (line: string): void => report?.warn({}, line);
+  const place = options.cluster && (await placeIn(options.cluster));
+  const index = place?.index;
   const limits = limitsOf(options);
   const { limitBytes } = limits;
   const server = await chooseServer(options.server);
@@ -136,7 +139,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
           throw error;
         });
   const fresh = `~${randomBytes(IDENTITY_BYTES).toString("hex")}`;
-  const identity = store?.identity(fresh) ?? fresh;
+  const identity = place?.identity ?? store?.identity(fresh) ?? fresh;
   const gathering = new Gathering();
   const requestTimeoutMs = options.requestTimeoutMs ?? 10_000;
   const resumeWindowMs = options.resumeWindowMs ?? 30_000;
@@ -145,14 +148,28 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
   const keeping = { historyBytes: limits.historyBytes, resumeWindowMs, unnoticedMs, store };
   const owners = new ChannelOwners(options.owners ?? {}, resumeWindowMs, limits.channels);
   const counts = new GatewayCounts();
-  const names = new NameServer(objects, acknowledgements, gathering, keeping, limits, owners, counts, {
-    installTimeoutMs: options.installTimeoutMs ?? 2000,
-    requestTimeoutMs,
-  });
+  const names = new NameServer(
+    objects,
+    acknowledgements,
+    gathering,
+    keeping,
+    limits,
+    owners,
+    counts,
+    {
+      installTimeoutMs: options.installTimeoutMs ?? 2000,
+      requestTimeoutMs,
+    },
+    index,
+  );
   const confirmations = new Confirmations();
   const connections = new Map<ServerSocket, ClientConnection>();
   const crowd = new Crowd(limits);
-  const access = new Access(verifier, crowd, () => connections.values(), counts);
+  const clients = function* (): Generator<ClientConnection> {
+    yield* connections.values();
+    if (cluster !== undefined) yield* cluster.clients();
+  };
+  const access = new Access(verifier, crowd, clients, counts);
   const portions = new Portions(() => gathering.flush());
   const modulatingToken =
     options.modulating === undefined ? undefined : randomBytes(24).toString("base64url");
@@ -174,6 +191,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     requestTimeoutMs,
     connectionQueueBytes: limits.connectionQueueBytes,
     waitingTotal: new WaitingTotal(limits.queueTotalBytes),
+    index,
   };
   /** A browser answers pings by itself, so one that never says Hello would stay for ever. */
   const strangers = new Deadlines<ClientConnection>(connectionLimits.requestTimeoutMs, connection =>
@@ -207,17 +225,68 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
         for (const party of partiesOf(connection)) party.frame();
         // It is not confirmed, and so comes again, to the next gateway.
         if (!takesEventsOf(connection) && (frame instanceof EventsFrame || frame.kind === "Position")) return;
+        if (cluster?.forward(connection, frame, message, start, end)) return;
         dispatcher.frame(connection, frame, message, start, end);
         if (frame.kind === "Hello") strangers.delete(connection);
       },
-      pause: () => gathering.flush(),
+      pause: () => {
+        gathering.flush();
+        cluster?.flush();
+      },
       done: (connection, bytes, hasEvents) => {
-        if (hasEvents && takesEventsOf(connection)) confirmations.took(connection, bytes);
+        if (!hasEvents || !takesEventsOf(connection)) return;
+        if (!cluster?.took(connection, bytes)) confirmations.took(connection, bytes);
       },
       failed,
     },
     { connectionBytes: 2 * limitBytes + INBOX_BYTES, totalBytes: 2 * limitBytes + INBOXES_BYTES },
   );
+
+  const received = (connection: ClientConnection, bytes: Uint8Array, now: number): void => {
+    if (!inboxes.receive(connection, bytes, now)) tooMuch(connection);
+    if (inboxes.isFull) tooMuch(inboxes.largest as ClientConnection);
+  };
+  const drained = (connection: ClientConnection): void => {
+    connection.drained();
+    if (connection.isOpen) inboxes.drained(connection);
+  };
+  /** @param code as of a WebSocket's close */
+  const left = (connection: ClientConnection, code: number): void => {
+    inboxes.forget(connection);
+    confirmations.lost(connection);
+    // Of a gateway that stops producers must not hear that nobody wants their events any more: they keep them for the next one.
+    if (closing !== undefined) connection.lost();
+    else dispatcher.lost(connection, !LEAVING.has(code));
+  };
+  const cluster =
+    options.cluster &&
+    new Cluster(options.cluster, place as ClusterPlace, limitBytes, {
+      limits: connectionLimits,
+      publish: (topic, message) => web.publish(topic, sealer?.seal(message) ?? message),
+      took: (connection, bytes) => confirmations.took(connection, bytes),
+      knowsType: token => names.types.has(token),
+      moved: isHome => names.moveOut(isHome),
+      opened: (client, token, greeted) =>
+        access.greet(
+          client,
+          token,
+          subject => {
+            client.subject = subject;
+            greeted();
+          },
+          true,
+        ),
+      received: (client, message) => {
+        try {
+          received(client, message, performance.now());
+        } catch (error) {
+          failed(client, error);
+        }
+      },
+      drained,
+      left,
+      log,
+    });
 
   const site = new Site(path, admission, files);
   const handlers: WebHandlers = {
@@ -234,10 +303,8 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
         : refusal("400 Bad Request", `This endpoint speaks the subprotocol ${protocol}.`);
     },
     opened: socket => {
-      const connection = new ClientConnection(
-        sealer === undefined ? socket : new SealingSocket(socket, sealer),
-        connectionLimits,
-      );
+      const sealing = sealer === undefined ? socket : new SealingSocket(socket, sealer);
+      const connection = new ClientConnection(cluster?.joined(sealing) ?? sealing, connectionLimits);
       try {
         crowd.enter(connection, addressOf(socket.getRemoteAddress()));
       } catch (error) {
@@ -257,10 +324,8 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
         const { byteLength } = message;
         const now = performance.now();
         for (const party of partiesOf(connection)) party.message(byteLength, now);
-        const received = new Uint8Array(message);
-        const bytes = sealer === undefined ? received : withoutChecksum(received);
-        if (!inboxes.receive(connection, bytes, now)) tooMuch(connection);
-        if (inboxes.isFull) tooMuch(inboxes.largest as ClientConnection);
+        const bytes = new Uint8Array(message);
+        received(connection, sealer === undefined ? bytes : withoutChecksum(bytes), now);
       } catch (error) {
         failed(connection, error);
       }
@@ -271,8 +336,9 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     },
     drained: socket => {
       const connection = connections.get(socket);
-      connection?.drained();
-      if (connection?.isOpen) inboxes.drained(connection);
+      if (connection === undefined) return;
+      drained(connection);
+      cluster?.drained(connection);
     },
     closed: (socket, code) => {
       const connection = connections.get(socket);
@@ -282,11 +348,8 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       counts.closed(code);
       crowd.leave(connection);
       strangers.delete(connection);
-      inboxes.forget(connection);
-      confirmations.lost(connection);
-      // Of a gateway that stops producers must not hear that nobody wants their events any more: they keep them for the next one.
-      if (closing !== undefined) connection.lost();
-      else dispatcher.lost(connection, !LEAVING.has(code));
+      cluster?.left(connection, !LEAVING.has(code));
+      left(connection, code);
       if (connections.size === 0) whenEmpty?.();
     },
     crowded: () => {
@@ -296,6 +359,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     },
   };
   const release = async (): Promise<void> => {
+    await cluster?.stop();
     await operations?.close();
     silence.stop();
     clearInterval(trimming);
@@ -315,6 +379,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
   const stats = (): GatewayStats => ({
     connections: connections.size,
     queueBytes: connectionLimits.waitingTotal.bytes,
+    gateways: cluster?.present ?? 1,
     ...names.stats,
   });
   const whyNotReady = (): string | undefined => {
@@ -328,6 +393,11 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     const web = server.create(serving, handlers);
     return [web, await web.listen(host, port)] as const;
   })().catch(async (error: Error) => {
+    await release();
+    throw error;
+  });
+  await cluster?.start().catch(async (error: Error) => {
+    web.close();
     await release();
     throw error;
   });
@@ -355,7 +425,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       log(`modulators had not finished after ${drainMs} ms: what they had not made yet is lost`);
     await modulating?.close();
     const leftMs = lateAt - performance.now();
-    if (leftMs > 0 && !(await sendWaiting(connections.values(), leftMs)))
+    if (leftMs > 0 && !(await sendWaiting(clients(), leftMs)))
       log(
         `consumers had not taken all that waited for them after ${drainMs} ms: they are told what they miss`,
       );

@@ -4,6 +4,7 @@ import { checkUserName, type SplitName, splitName } from "@jecho/shared";
 import { NumberTable } from "@jecho/shared/internal";
 import type { ChannelOwners } from "../access/owners.ts";
 import { ANYBODY } from "../access/subject.ts";
+import { Numbers } from "../cluster/numbers.ts";
 import type { Connection } from "../connections/connection.ts";
 import { Deadlines } from "../connections/deadlines.ts";
 import type { Acknowledgements } from "../delivery/acknowledgements.ts";
@@ -61,14 +62,15 @@ export class NameServer {
   readonly #managers = new Map<string, ChannelManager>();
   readonly #derived = new Map<number, DerivedChannel>();
   /** Channels and derived channels. */
-  readonly #channels = new NumberTable<Channel>();
-  readonly #producers = new NumberTable<GatewayProducer>();
-  #nextNumber = 1;
-  #nextEndpoint = 1;
+  readonly #channels: NumberTable<Channel>;
+  readonly #producers: NumberTable<GatewayProducer>;
+  readonly #numbers: Numbers;
+  readonly #endpoints: Numbers;
   // Random, so that a gateway that was started again does not continue its predecessor's numbering by chance.
   readonly #firstEpoch = randomInt(1, 2 ** 31);
   #nextEpoch = this.#firstEpoch;
 
+  /** @param index of the gateway in its cluster; undefined: it stands alone */
   constructor(
     objects: SharedObjects,
     acknowledgements: Acknowledgements,
@@ -78,7 +80,12 @@ export class NameServer {
     owners: ChannelOwners,
     counts: GatewayCounts,
     { installTimeoutMs, requestTimeoutMs }: { installTimeoutMs: number; requestTimeoutMs: number },
+    index?: number,
   ) {
+    this.#numbers = new Numbers(index, number => this.#channels.get(number) !== undefined);
+    this.#endpoints = new Numbers(index, number => this.#producers.get(number) !== undefined);
+    this.#channels = new NumberTable(this.#numbers.first);
+    this.#producers = new NumberTable(this.#endpoints.first);
     this.keeping = {
       ...keeping,
       budget: new HistoryBudget(limits.historyTotalBytes, () => this.#logs(), counts),
@@ -143,12 +150,12 @@ export class NameServer {
 
   /** A number that no channel has: of one that is to be, or for runs that are sent to one consumer alone. */
   newNumber(): number {
-    return this.#nextNumber++;
+    return this.#numbers.next();
   }
 
   /** A number that no endpoint has. */
   newEndpoint(): number {
-    return this.#nextEndpoint++;
+    return this.#endpoints.next();
   }
 
   registerProducer(producer: GatewayProducer): void {
@@ -183,6 +190,18 @@ export class NameServer {
 
   derived(number: number): DerivedChannel | undefined {
     return this.#derived.get(number);
+  }
+
+  /** Has those who use channels whose home is another gateway by now look for them there. */
+  moveOut(isHome: (channel: string) => boolean): void {
+    for (const { name, producers, consumers } of [...this.#managers.values()]) {
+      if (isHome(name)) continue;
+      const users = producers.connections();
+      for (const { connection } of consumers) users.add(connection);
+      // The gateway's own process serves other channels, too.
+      users.delete(this.#modulating as Connection);
+      for (const user of users) user.end("CHANNEL_MOVED");
+    }
   }
 
   /** Forgets a channel that nobody uses any more. */
@@ -241,7 +260,7 @@ export class NameServer {
     return this.#managers.values();
   }
 
-  get stats(): Omit<GatewayStats, "connections" | "queueBytes"> {
+  get stats(): Omit<GatewayStats, "connections" | "queueBytes" | "gateways"> {
     let historyBytes = 0;
     for (const log of this.#logs()) historyBytes += log.bytes;
     return {

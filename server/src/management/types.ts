@@ -35,6 +35,11 @@ export class TypeRegistry {
     return this.#types.get(tokenOf(schema))?.type ?? Type.fromSchema(schema);
   }
 
+  /** Whether somebody writes a type with this token. */
+  has(token: bigint): boolean {
+    return this.#types.has(token);
+  }
+
   /** @throws JechoError `TYPE_UNKNOWN` */
   find(token: bigint): Type {
     const held = this.#types.get(token);

@@ -79,6 +79,10 @@ export class UwsServer implements WebServer {
     return this.#uws.us_socket_local_port(socket);
   }
 
+  publish(topic: string, message: Uint8Array): void {
+    this.#app.publish(topic, message, true);
+  }
+
   stopListening(): void {
     if (this.#listening !== undefined) this.#uws.us_listen_socket_close(this.#listening);
     this.#listening = undefined;

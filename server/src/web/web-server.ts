@@ -77,6 +77,8 @@ export interface WebServerOptions {
 export interface WebServer {
   /** @returns the port @throws JechoError `ARGUMENT_INVALID` where the host is none of this machine; Error where the port cannot be had */
   listen(host: string, port: number): Promise<number>;
+  /** Sends to every subscriber of the topic. */
+  publish(topic: string, message: Uint8Array): void;
   /** Takes no new connections. */
   stopListening(): void;
   /** Cuts all connections that are left. */

@@ -71,6 +71,10 @@ export class WsServer implements WebServer {
     return (this.#http.address() as AddressInfo).port;
   }
 
+  publish(topic: string, message: Uint8Array): void {
+    this.#topics.publish(topic, message);
+  }
+
   stopListening(): void {
     this.#unfollow?.();
     this.#http.close();

@@ -13,10 +13,6 @@ export class Topics {
   readonly #subscribers = new Map<string, Set<WsSocket>>();
   #corked: Socket[] = [];
 
-  of(topic: string): Iterable<WsSocket> | undefined {
-    return this.#subscribers.get(topic);
-  }
-
   add(topic: string, socket: WsSocket): void {
     const subscribers = this.#subscribers.get(topic);
     if (subscribers === undefined) this.#subscribers.set(topic, new Set([socket]));
@@ -26,6 +22,17 @@ export class Topics {
   remove(topic: string, socket: WsSocket): void {
     const subscribers = this.#subscribers.get(topic);
     if (subscribers?.delete(socket) && subscribers.size === 0) this.#subscribers.delete(topic);
+  }
+
+  /** Sends to each of a topic's subscribers but this one. @returns whether there is one */
+  publish(topic: string, message: Uint8Array, but?: WsSocket): boolean {
+    let copy: Buffer | undefined;
+    for (const subscriber of this.#subscribers.get(topic) ?? []) {
+      if (subscriber === but) continue;
+      copy ??= Buffer.from(message);
+      subscriber.write(copy);
+    }
+    return copy !== undefined;
   }
 
   /** Gathers the writes to a socket in one turn into one call to the system. */
@@ -96,19 +103,11 @@ export class WsSocket implements ServerSocket {
   }
 
   send(message: Uint8Array): number {
-    return this.#write(Buffer.from(message));
+    return this.write(Buffer.from(message));
   }
 
   publish(topic: string, message: Uint8Array): boolean {
-    const subscribers = this.#topics.of(topic);
-    if (subscribers === undefined) return false;
-    let copy: Buffer | undefined;
-    for (const subscriber of subscribers) {
-      if (subscriber === this) continue;
-      copy ??= Buffer.from(message);
-      subscriber.#write(copy);
-    }
-    return copy !== undefined;
+    return this.#topics.publish(topic, message, this);
   }
 
   subscribe(topic: string): boolean {
@@ -155,7 +154,7 @@ export class WsSocket implements ServerSocket {
   }
 
   /** @param message not to be changed any more */
-  #write(message: Buffer): number {
+  write(message: Buffer): number {
     if (!this.#isOpen) return 2;
     if (this.#web.bufferedAmount > this.#mostWaitingBytes) {
       // The close is told later: who publishes goes through the subscribers.

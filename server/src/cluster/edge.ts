@@ -1,0 +1,404 @@
+import { type ErrorCode, errorCode, JechoError } from "@jecho/shared";
+import { EventsFrame, type Frame, refusal } from "@jecho/shared/internal";
+import type { ClientConnection } from "../connections/client-connection.ts";
+import { SOCKET_LOW_BYTES } from "../delivery/listener.ts";
+import type { Carrier, CarrierEvents } from "./carrier.ts";
+import type { Members } from "./members.ts";
+import { gatewayOf } from "./numbers.ts";
+import { fromJson, json, readTrunk, sendTrunk, TO_EDGE, TO_HOME, wordOf, words } from "./trunk.ts";
+
+/** Bytes of a topic between two looks at who does not keep up. */
+const LOOK_EVERY_BYTES = 64 << 10;
+
+/** Methods of this gateway that its clients' homes need. */
+export interface EdgeHost {
+  /** Sends to all sockets here that take this topic. */
+  publish(topic: string, message: Uint8Array): void;
+  /** All of a message with events is taken, wherever it was for. */
+  took(connection: ClientConnection, bytes: number): void;
+  /** Whether this gateway knows the type with this token. */
+  knowsType(token: bigint): boolean;
+}
+
+/** A message with events, or a question whether those before it are taken; they are confirmed in their order. */
+interface Unconfirmed {
+  /** Messages to homes that it was made into, and that these have not confirmed. */
+  left: number;
+  /** Whether all of it has been handed on. */
+  isWhole: boolean;
+  bytes: number;
+  /** The time of the client's, where it is a question. */
+  readonly asked: number | undefined;
+}
+
+/** A client of this gateway that has something at another one. */
+class EdgeClient {
+  readonly number: number;
+  readonly connection: ClientConnection;
+  /** What each home it has something at has still to confirm. */
+  readonly homes = new Map<number, Unconfirmed[]>();
+  readonly unconfirmed: Unconfirmed[] = [];
+  /** The one at work. */
+  current: Unconfirmed | undefined;
+  /** Homes that shared objects were brought to along with modulators. */
+  readonly brought = new Map<string, Set<number>>();
+  readonly topics = new Set<EdgeTopic>();
+  newestHome = 0;
+  /** Bytes that wait for it, as its homes were told. */
+  toldBytes = 0;
+
+  constructor(number: number, connection: ClientConnection) {
+    this.number = number;
+    this.connection = connection;
+  }
+}
+
+/** A topic of another gateway's that clients here take. */
+interface EdgeTopic {
+  readonly name: string;
+  readonly takers: Set<EdgeClient>;
+  sinceLook: number;
+}
+
+/** A stretch of the message at work that is for one home. */
+interface Gathered {
+  readonly client: EdgeClient;
+  readonly home: number;
+  readonly message: Uint8Array;
+  readonly parts: { start: number; end: number }[];
+  hasEvents: boolean;
+}
+
+/**
+ * Passes on what this gateway's clients say about channels whose home is another gateway, and what these homes have for them. A frame goes by the name of its channel or,
+ * where it has none, by whoever gave the number in it; runs are passed on as they lie.
+ */
+export class Edge {
+  readonly #members: Members;
+  readonly #host: EdgeHost;
+  readonly #carriers = new Map<number, Carrier>();
+  readonly #clients = new Map<ClientConnection, EdgeClient>();
+  readonly #byNumber = new Map<number, EdgeClient>();
+  readonly #tokens = new WeakMap<ClientConnection, string>();
+  readonly #topics = new Map<string, EdgeTopic>();
+  #gathered: Gathered[] = [];
+  #nextClient = 1;
+
+  constructor(members: Members, host: EdgeHost) {
+    this.#members = members;
+    this.#host = host;
+  }
+
+  /** The way to another gateway is there. */
+  opened(index: number, carrier: Carrier): CarrierEvents {
+    this.#carriers.set(index, carrier);
+    this.#members.came(index);
+    return {
+      message: message => this.#received(index, message),
+      drained: () => {},
+      ended: () => this.#ended(index),
+    };
+  }
+
+  /** @returns whether the frame is for others, who have it now; false: it is for this gateway, perhaps beside others */
+  forward(
+    connection: ClientConnection,
+    frame: Frame,
+    message: Uint8Array,
+    start: number,
+    end: number,
+  ): boolean {
+    if (frame.kind === "Hello" || frame.kind === "Token") this.#tokens.set(connection, frame.token);
+    if (connection.subject === undefined) return false;
+    const homes = this.#homesOf(connection, frame);
+    for (const home of homes)
+      if (home !== this.#members.self) this.#gather(connection, home, frame, message, start, end);
+    return !homes.has(this.#members.self) || this.#holds(connection, frame);
+  }
+
+  /** Sends what was gathered: the message's bytes may be gone after that. */
+  flush(): void {
+    const gathered = this.#gathered;
+    if (gathered.length === 0) return;
+    this.#gathered = [];
+    for (const { client, home, message, parts, hasEvents } of gathered) {
+      const carrier = this.#carriers.get(home);
+      const waiting = client.homes.get(home);
+      if (carrier === undefined || waiting === undefined) continue;
+      if (hasEvents) {
+        const { current } = client;
+        if (current !== undefined) {
+          current.left++;
+          waiting.push(current);
+        }
+      }
+      sendTrunk(
+        carrier,
+        TO_HOME.frames,
+        client.number,
+        ...parts.map(({ start, end }) => message.subarray(start, end)),
+      );
+    }
+  }
+
+  /** All of a message with events has been acted on. @returns false where nobody else has to confirm it */
+  took(connection: ClientConnection, bytes: number): boolean {
+    const client = this.#clients.get(connection);
+    if (client === undefined || (client.current === undefined && client.unconfirmed.length === 0))
+      return false;
+    const current = client.current ?? this.#begin(client, undefined);
+    client.current = undefined;
+    current.isWhole = true;
+    current.bytes = bytes;
+    this.#confirm(client);
+    return true;
+  }
+
+  /** A client's socket has room again. */
+  drained(connection: ClientConnection): void {
+    const client = this.#clients.get(connection);
+    if (client !== undefined) this.#tellWaiting(client);
+  }
+
+  /** A client has gone. @param isCut it may come back */
+  left(connection: ClientConnection, isCut: boolean): void {
+    const client = this.#clients.get(connection);
+    if (client === undefined) return;
+    this.#clients.delete(connection);
+    this.#byNumber.delete(client.number);
+    for (const topic of client.topics) this.#leave(topic, client);
+    for (const home of client.homes.keys()) {
+      const carrier = this.#carriers.get(home);
+      if (carrier !== undefined)
+        sendTrunk(carrier, TO_HOME.leaves, client.number, Uint8Array.of(isCut ? 1 : 0));
+    }
+  }
+
+  /** Ends the ways to all other gateways. */
+  close(): void {
+    for (const carrier of this.#carriers.values()) carrier.end();
+  }
+
+  #homesOf(connection: ClientConnection, frame: Frame): Set<number> {
+    const { self } = this.#members;
+    const client = this.#clients.get(connection);
+    switch (frame.kind) {
+      case "Events":
+      case "Position":
+      case "GiveUp":
+      case "Ack":
+        return new Set([gatewayOf(frame.channel)]);
+      case "OpenProducer":
+      case "OpenConsumer":
+      case "WantTypes":
+        return this.#homeOf(frame.channel.split("#", 1)[0] as string);
+      case "CloseEndpoint":
+        return new Set([gatewayOf(frame.endpoint)]);
+      case "Flow":
+      case "Removed":
+      case "Impaired":
+      case "Tiered":
+        return new Set([gatewayOf(frame.derived)]);
+      case "Installed":
+      case "Refused":
+      case "Noted":
+      case "Surveyed":
+      case "Yielded":
+        return new Set([gatewayOf(frame.request)]);
+      case "OpenObject":
+        return this.#homeOf(frame.object);
+      case "ObjectUpdate":
+        return new Set([...this.#homeOf(frame.object), ...(client?.brought.get(frame.object) ?? [])]);
+      case "PullObject":
+        return new Set([gatewayOf(frame.derived === 0 ? frame.copy : frame.derived)]);
+      case "ObjectWrite":
+      case "ObjectTaken":
+        return new Set([gatewayOf(frame.copy)]);
+      case "WantType":
+        return new Set([
+          client === undefined || this.#host.knowsType(frame.token) ? self : client.newestHome,
+        ]);
+      case "Token":
+        return new Set([self, ...(client?.homes.keys() ?? [])]);
+      case "Ping":
+        // Each home confirms what it has taken.
+        return new Set([self, ...(client?.unconfirmed.length ? client.homes.keys() : [])]);
+      default:
+        return new Set([self]);
+    }
+  }
+
+  #homeOf(name: string): Set<number> {
+    return new Set([this.#members.homeOf(name)]);
+  }
+
+  #gather(
+    connection: ClientConnection,
+    home: number,
+    frame: Frame,
+    message: Uint8Array,
+    start: number,
+    end: number,
+  ): void {
+    const carrier = this.#carriers.get(home);
+    // Whoever gave that number has gone: the client hears of that.
+    if (carrier === undefined) return;
+    const client = this.#enter(connection, home, carrier);
+    if (frame.kind === "OpenConsumer")
+      for (const { object } of frame.modulator?.objects ?? []) {
+        const known = client.brought.get(object);
+        if (known === undefined) client.brought.set(object, new Set([home]));
+        else known.add(home);
+      }
+    const hasEvents = frame instanceof EventsFrame;
+    if (hasEvents) client.current ??= this.#begin(client, undefined);
+    const known = this.#gathered.find(
+      one => one.client === client && one.home === home && one.message === message,
+    );
+    if (known === undefined) {
+      this.#gathered.push({ client, home, message, parts: [{ start, end }], hasEvents });
+      return;
+    }
+    known.hasEvents ||= hasEvents;
+    const last = known.parts.at(-1);
+    if (last?.end === start) last.end = end;
+    else known.parts.push({ start, end });
+  }
+
+  #enter(connection: ClientConnection, home: number, carrier: Carrier): EdgeClient {
+    let client = this.#clients.get(connection);
+    if (client === undefined) {
+      client = new EdgeClient(this.#nextClient++, connection);
+      this.#clients.set(connection, client);
+      this.#byNumber.set(client.number, client);
+    }
+    client.newestHome = home;
+    if (client.homes.has(home)) return client;
+    client.homes.set(home, []);
+    const entry = { address: connection.address, token: this.#tokens.get(connection) ?? "" };
+    sendTrunk(carrier, TO_HOME.enters, client.number, json(entry));
+    return client;
+  }
+
+  /** A question whether all is taken waits until other homes have said so. @returns whether that is so of this frame */
+  #holds(connection: ClientConnection, frame: Frame): boolean {
+    const client = this.#clients.get(connection);
+    if (frame.kind === "AskHandover" && client !== undefined) {
+      const why = new JechoError(
+        "HANDOVER_INVALID",
+        "a session with channels at several gateways cannot be handed over yet",
+      );
+      connection.send(refusal(frame.request, why));
+      return true;
+    }
+    if (frame.kind !== "Ping" || client === undefined || client.unconfirmed.length === 0) return false;
+    const asked = this.#begin(client, frame.time);
+    asked.isWhole = true;
+    return true;
+  }
+
+  #begin(client: EdgeClient, asked: number | undefined): Unconfirmed {
+    const unconfirmed = { left: 0, isWhole: false, bytes: 0, asked };
+    client.unconfirmed.push(unconfirmed);
+    return unconfirmed;
+  }
+
+  #confirm({ connection, unconfirmed }: EdgeClient): void {
+    for (;;) {
+      const [first] = unconfirmed;
+      if (first === undefined || !first.isWhole || first.left > 0) return;
+      unconfirmed.shift();
+      if (first.asked === undefined) this.#host.took(connection, first.bytes);
+      else {
+        connection.confirm();
+        connection.send({ kind: "Pong", time: first.asked, now: Date.now() });
+      }
+    }
+  }
+
+  #received(home: number, message: Uint8Array): void {
+    const { kind, client: number, rest } = readTrunk(message);
+    if (kind === TO_EDGE.publish) return this.#publish(home, number, rest);
+    const client = this.#byNumber.get(number);
+    if (client === undefined) return;
+    const { connection } = client;
+    switch (kind) {
+      case TO_EDGE.send:
+        if (!connection.sendBytes(rest)) this.#tellWaiting(client);
+        return;
+      case TO_EDGE.subscribe:
+        return this.#subscribe(home, wordOf(rest), client);
+      case TO_EDGE.unsubscribe: {
+        const topic = this.#topics.get(nameOf(home, wordOf(rest)));
+        if (topic === undefined) return;
+        connection.unsubscribe(topic.name);
+        return this.#leave(topic, client);
+      }
+      case TO_EDGE.taken: {
+        const waiting = client.homes.get(home) ?? [];
+        for (const taken of waiting.splice(0, wordOf(rest))) taken.left--;
+        return this.#confirm(client);
+      }
+      case TO_EDGE.ends: {
+        const [code, reason] = fromJson<[number, string]>(rest);
+        client.homes.delete(home);
+        const known: ErrorCode = errorCode(code);
+        return connection.end(known, reason.slice(reason.indexOf(": ") + 2));
+      }
+      default:
+    }
+  }
+
+  #publish(home: number, but: number, rest: Uint8Array): void {
+    const topic = this.#topics.get(nameOf(home, wordOf(rest)));
+    if (topic === undefined) return;
+    const frames = rest.subarray(8);
+    const sender = this.#byNumber.get(but);
+    if (sender === undefined) this.#host.publish(topic.name, frames);
+    else sender.connection.publish(topic.name, frames);
+    topic.sinceLook += frames.byteLength;
+    if (topic.sinceLook < LOOK_EVERY_BYTES) return;
+    topic.sinceLook = 0;
+    for (const taker of topic.takers) this.#tellWaiting(taker);
+  }
+
+  #subscribe(home: number, number: number, client: EdgeClient): void {
+    const name = nameOf(home, number);
+    const topic = this.#topics.get(name) ?? { name, takers: new Set(), sinceLook: 0 };
+    this.#topics.set(name, topic);
+    topic.takers.add(client);
+    client.topics.add(topic);
+    client.connection.subscribe(name);
+  }
+
+  #leave(topic: EdgeTopic, client: EdgeClient): void {
+    client.topics.delete(topic);
+    topic.takers.delete(client);
+    if (topic.takers.size === 0) this.#topics.delete(topic.name);
+  }
+
+  /** Tells a client's homes how much waits for it, where that matters to them. */
+  #tellWaiting(client: EdgeClient): void {
+    const { bufferedBytes } = client.connection;
+    const told = client.toldBytes;
+    if (Math.abs(bufferedBytes - told) < SOCKET_LOW_BYTES && (bufferedBytes > 0 || told === 0)) return;
+    client.toldBytes = bufferedBytes;
+    for (const home of client.homes.keys()) {
+      const carrier = this.#carriers.get(home);
+      if (carrier !== undefined) sendTrunk(carrier, TO_HOME.waits, client.number, words(bufferedBytes));
+    }
+  }
+
+  #ended(home: number): void {
+    this.#carriers.delete(home);
+    this.#members.left(home);
+    for (const client of [...this.#clients.values()]) {
+      if (!client.homes.delete(home)) continue;
+      client.connection.end("CHANNEL_MOVED", "the gateway that had some of its channels has gone");
+    }
+  }
+}
+
+function nameOf(home: number, topic: number): string {
+  return `home ${home} topic ${topic}`;
+}

@@ -1,0 +1,48 @@
+import { createHash } from "node:crypto";
+
+/**
+ * The gateways of a cluster as one of them sees it. Each channel has a home among those that are there: the one that comes first in an order
+ * of the channel's own (rendezvous hashing; D. Thaler and C. Ravishankar, "Using Name-Based Mappings to Increase Hit Rates", IEEE/ACM Transactions on
+ * Networking, 1998). So when a gateway comes or goes only channels move that it has, or had.
+ */
+export class Members {
+  readonly self: number;
+  readonly #present: Set<number>;
+  readonly #changed: () => void;
+
+  /** @param self this gateway's index @param changed called when a gateway has come or gone */
+  constructor(self: number, changed: () => void) {
+    this.self = self;
+    this.#present = new Set([self]);
+    this.#changed = changed;
+  }
+
+  /** Indices of the gateways that are there. */
+  get present(): ReadonlySet<number> {
+    return this.#present;
+  }
+
+  came(index: number): void {
+    this.#present.add(index);
+    this.#changed();
+  }
+
+  left(index: number): void {
+    if (this.#present.delete(index)) this.#changed();
+  }
+
+  /** Index of the gateway that is the home of the channel, or shared object, with this name. */
+  homeOf(name: string): number {
+    let [home, most] = [this.self, -1];
+    if (this.#present.size === 1) return home;
+    for (const index of this.#present) {
+      const weight = createHash("sha1").update(`${index} ${name}`).digest().readUIntBE(0, 6);
+      if (weight > most) [home, most] = [index, weight];
+    }
+    return home;
+  }
+
+  isHomeOf(name: string): boolean {
+    return this.homeOf(name) === this.self;
+  }
+}

@@ -1,0 +1,158 @@
+import type { Outgoing } from "@jecho/shared/internal";
+import { ClientConnection } from "../connections/client-connection.ts";
+import type { ConnectionLimits } from "../connections/connection.ts";
+import { addressBytes } from "../web/address-bytes.ts";
+import type { ServerSocket } from "../web/web-server.ts";
+import type { Carrier } from "./carrier.ts";
+import { json, sendTrunk, TO_EDGE, words } from "./trunk.ts";
+
+/** Bytes on the way to another gateway from which on its clients count as slow. */
+const HIGH_BYTES = 1 << 20;
+
+/** Topics that clients of one other gateway take: their numbers on the way there, and how many take each. */
+export class TrunkTopics {
+  readonly #topics = new Map<string, { readonly number: number; takers: number }>();
+  #next = 1;
+
+  /** A client takes it. @returns its number */
+  add(topic: string): number {
+    const known = this.#topics.get(topic);
+    if (known !== undefined) {
+      known.takers++;
+      return known.number;
+    }
+    const number = this.#next++;
+    this.#topics.set(topic, { number, takers: 1 });
+    return number;
+  }
+
+  /** A client takes it no more. @returns its number */
+  remove(topic: string): number {
+    const known = this.#topics.get(topic);
+    if (known === undefined) return 0;
+    if (--known.takers === 0) this.#topics.delete(topic);
+    return known.number;
+  }
+
+  /** Its number; undefined where nobody there takes it. */
+  find(topic: string): number | undefined {
+    return this.#topics.get(topic)?.number;
+  }
+}
+
+/** The socket of a client that is connected to another gateway. */
+export class RemoteSocket implements ServerSocket {
+  readonly client: number;
+  readonly #carrier: Carrier;
+  readonly #topics: TrunkTopics;
+  readonly #address: string;
+  readonly #publish: (topic: string, message: Uint8Array, from: RemoteSocket) => void;
+  readonly #ended: (code: number) => void;
+  readonly #taken = new Set<string>();
+  #waitingBytes = 0;
+  #isOpen = true;
+
+  /**
+   * @param client number of the client on the way there
+   * @param publish sends to all takers of a topic, wherever they are, but this one
+   * @param ended called when this side has ended it
+   */
+  constructor(
+    client: number,
+    carrier: Carrier,
+    topics: TrunkTopics,
+    address: string,
+    publish: (topic: string, message: Uint8Array, from: RemoteSocket) => void,
+    ended: (code: number) => void,
+  ) {
+    this.client = client;
+    this.#carrier = carrier;
+    this.#topics = topics;
+    this.#address = address;
+    this.#publish = publish;
+    this.#ended = ended;
+  }
+
+  get carrier(): Carrier {
+    return this.#carrier;
+  }
+
+  send(message: Uint8Array): number {
+    if (!this.#isOpen) return 2;
+    sendTrunk(this.#carrier, TO_EDGE.send, this.client, message);
+    return this.getBufferedAmount() > 0 ? 0 : 1;
+  }
+
+  publish(topic: string, message: Uint8Array): boolean {
+    this.#publish(topic, message, this);
+    return true;
+  }
+
+  subscribe(topic: string): boolean {
+    if (this.#taken.has(topic)) return true;
+    this.#taken.add(topic);
+    sendTrunk(this.#carrier, TO_EDGE.subscribe, this.client, words(this.#topics.add(topic)));
+    return true;
+  }
+
+  unsubscribe(topic: string): boolean {
+    if (!this.#taken.delete(topic)) return false;
+    sendTrunk(this.#carrier, TO_EDGE.unsubscribe, this.client, words(this.#topics.remove(topic)));
+    return true;
+  }
+
+  end(code = 1000, reason = ""): void {
+    if (!this.#isOpen) return;
+    sendTrunk(this.#carrier, TO_EDGE.ends, this.client, json([code, reason]));
+    this.closed();
+    this.#ended(code);
+  }
+
+  /** Nothing goes to it any more. */
+  closed(): void {
+    this.#isOpen = false;
+    for (const topic of this.#taken) this.#topics.remove(topic);
+    this.#taken.clear();
+  }
+
+  /** Bytes that wait for it at its edge, and those on the way there where these are many. */
+  getBufferedAmount(): number {
+    const { waitingBytes } = this.#carrier;
+    return this.#waitingBytes + (waitingBytes > HIGH_BYTES ? waitingBytes : 0);
+  }
+
+  /** Its edge has said how many bytes wait there. */
+  waits(bytes: number): void {
+    this.#waitingBytes = bytes;
+  }
+
+  getRemoteAddress(): ArrayBuffer {
+    return addressBytes(this.#address);
+  }
+}
+
+/** A client that is connected to another gateway. Its edge confirms what it sends: a message may be for several homes. */
+export class RemoteClient extends ClientConnection {
+  readonly socket: RemoteSocket;
+
+  constructor(socket: RemoteSocket, limits: ConnectionLimits) {
+    super(socket, limits);
+    this.socket = socket;
+  }
+
+  override send(control: Outgoing): void {
+    // Its edge answers when all homes have confirmed, which is what it was forwarded for.
+    if (control.kind !== "Pong") super.send(control);
+  }
+
+  override confirm(): void {
+    const messages = super.takeUnconfirmed();
+    if (messages > 0 && this.isOpen)
+      sendTrunk(this.socket.carrier, TO_EDGE.taken, this.socket.client, words(messages));
+  }
+
+  /** Nothing is confirmed along with an answer. */
+  override takeUnconfirmed(): number {
+    return 0;
+  }
+}

@@ -1,0 +1,100 @@
+import type { ConnectionLimits } from "../connections/connection.ts";
+import type { Carrier, CarrierEvents } from "./carrier.ts";
+import { RemoteClient, RemoteSocket, TrunkTopics } from "./remote-client.ts";
+import { type Entry, fromJson, readTrunk, sendTrunk, TO_EDGE, TO_HOME, wordOf, words } from "./trunk.ts";
+
+/** Codes of a WebSocket that was closed, and of one that was not. */
+const LEFT = 1000;
+const CUT = 1006;
+
+/** The gateway, as it deals with clients that are connected to others. */
+export interface RemoteHost {
+  readonly limits: ConnectionLimits;
+  /** A client has come. @param greeted to be called when it is known who that is */
+  opened(client: RemoteClient, token: string, greeted: () => void): void;
+  /** Frames of its have come. */
+  received(client: RemoteClient, message: Uint8Array): void;
+  /** There is room again for what waits for it. */
+  drained(client: RemoteClient): void;
+  /** It has gone. @param code as of a WebSocket's close */
+  left(client: RemoteClient, code: number): void;
+  /** Sends to all takers of a topic, wherever they are, but this one. */
+  publish(topic: string, message: Uint8Array, from: RemoteSocket): void;
+}
+
+/** Clients of one other gateway that have something at this one, their home. */
+export class RemoteClients implements CarrierEvents {
+  readonly #carrier: Carrier;
+  readonly #host: RemoteHost;
+  readonly #clients = new Map<number, RemoteClient>();
+  /** What came before it is known who a client is. */
+  readonly #ungreeted = new Map<RemoteClient, Uint8Array[]>();
+  readonly #topics = new TrunkTopics();
+
+  constructor(carrier: Carrier, host: RemoteHost) {
+    this.#carrier = carrier;
+    this.#host = host;
+  }
+
+  [Symbol.iterator](): Iterator<RemoteClient> {
+    return this.#clients.values();
+  }
+
+  /** Sends to those of them that take this topic, but for one. */
+  publish(topic: string, message: Uint8Array, from?: RemoteSocket): void {
+    const number = this.#topics.find(topic);
+    if (number === undefined) return;
+    const but = from?.carrier === this.#carrier ? from.client : 0;
+    sendTrunk(this.#carrier, TO_EDGE.publish, but, words(number, 0), message);
+  }
+
+  message(message: Uint8Array): void {
+    const { kind, client: number, rest } = readTrunk(message);
+    if (kind === TO_HOME.enters) return this.#enter(number, fromJson<Entry>(rest));
+    const client = this.#clients.get(number);
+    // It was ended here, and does not know that yet.
+    if (client === undefined) return;
+    if (kind === TO_HOME.frames) {
+      const waiting = this.#ungreeted.get(client);
+      if (waiting === undefined) this.#host.received(client, rest);
+      else waiting.push(rest);
+    } else if (kind === TO_HOME.waits) {
+      client.socket.waits(wordOf(rest));
+      this.#host.drained(client);
+    } else if (kind === TO_HOME.leaves) this.#left(client, rest[0] === 1 ? CUT : LEFT);
+  }
+
+  drained(): void {
+    for (const client of this.#clients.values()) if (client.isBehind) this.#host.drained(client);
+  }
+
+  ended(): void {
+    for (const client of [...this.#clients.values()]) this.#left(client, CUT);
+  }
+
+  #enter(number: number, { address, token }: Entry): void {
+    const socket = new RemoteSocket(
+      number,
+      this.#carrier,
+      this.#topics,
+      address,
+      (topic, message, from) => this.#host.publish(topic, message, from),
+      code => this.#left(client, code),
+    );
+    const client: RemoteClient = new RemoteClient(socket, this.#host.limits);
+    this.#clients.set(number, client);
+    const waiting: Uint8Array[] = [];
+    this.#ungreeted.set(client, waiting);
+    this.#host.opened(client, token, () => {
+      this.#ungreeted.delete(client);
+      for (const message of waiting) if (client.isOpen) this.#host.received(client, message);
+    });
+  }
+
+  #left(client: RemoteClient, code: number): void {
+    if (!this.#clients.delete(client.socket.client)) return;
+    this.#ungreeted.delete(client);
+    client.socket.closed();
+    this.#host.left(client, code);
+  }
+}
