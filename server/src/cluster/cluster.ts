@@ -1,11 +1,12 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { JechoError } from "@jecho/shared";
-import type { Frame } from "@jecho/shared/internal";
+import type { Frame, SharedState } from "@jecho/shared/internal";
 import type { ClientConnection } from "../connections/client-connection.ts";
 import type { ConnectionSocket } from "../connections/connection.ts";
+import type { ObjectHomes } from "../objects/object-homes.ts";
 import type { Carriers } from "./carrier.ts";
-import { Edge, type EdgeHost } from "./edge.ts";
+import { baseOf, Edge, type EdgeHost } from "./edge.ts";
 import { Members } from "./members.ts";
 import { MOST_GATEWAYS } from "./numbers.ts";
 import { RemoteClient, type RemoteSocket } from "./remote-client.ts";
@@ -32,7 +33,13 @@ const HEADER_BYTES = 16;
 const IDENTITY_BYTES = 12;
 
 /** What the cluster needs of its gateway. */
-export interface ClusterHost extends EdgeHost, Omit<RemoteHost, "publish"> {
+export interface ClusterHost
+  extends Omit<EdgeHost, "publish" | "brings">,
+    Omit<RemoteHost, "publish" | "brings"> {
+  /** Sends to all sockets here that take this topic. */
+  publish(topic: string, message: Uint8Array): void;
+  /** A client, of this gateway or another one, brings shared objects, whose home this is, along with a modulator for another home. */
+  brings(connection: ClientConnection, states: readonly SharedState[]): void;
   /** A channel's home may be another gateway by now: those who use it here are to look for it there. @param isHome whether it is this one */
   moved(isHome: (channel: string) => boolean): void;
   log(line: string): void;
@@ -67,6 +74,15 @@ export class Cluster {
       log: line => host.log(line),
     });
     this.#edge = new Edge(this.#members, host);
+  }
+
+  /** Which gateway has which shared objects. */
+  get objectHomes(): ObjectHomes {
+    return {
+      isHome: id => this.#members.isHomeOf(id),
+      follow: (object, version, state) => this.#edge.follow({ object, version, state }),
+      unfollow: object => this.#edge.unfollow(object),
+    };
   }
 
   /** Connects to the other gateways, as soon as they are there. @throws JechoError `ARGUMENT_INVALID` where this one cannot be reached at its address */
@@ -124,7 +140,7 @@ export class Cluster {
     if (!(connection instanceof RemoteClient))
       return this.#edge.forward(connection, frame, message, start, end);
     if (frame.kind !== "OpenProducer" && frame.kind !== "OpenConsumer") return false;
-    if (this.#members.isHomeOf(frame.channel.split("#", 1)[0] as string)) return false;
+    if (this.#members.isHomeOf(baseOf(frame.channel))) return false;
     connection.end("CHANNEL_MOVED", "another gateway is the channel's home by now");
     return true;
   }

@@ -1,12 +1,32 @@
 import { type ErrorCode, errorCode, JechoError } from "@jecho/shared";
-import { EventsFrame, type Frame, refusal } from "@jecho/shared/internal";
+import {
+  EventsFrame,
+  type Frame,
+  type ObjectUpdate,
+  type OpenConsumer,
+  parseFrame,
+  refusal,
+  type SharedState,
+  type WantType,
+} from "@jecho/shared/internal";
 import type { ClientConnection } from "../connections/client-connection.ts";
 import { SOCKET_LOW_BYTES } from "../delivery/listener.ts";
 import type { Carrier, CarrierEvents } from "./carrier.ts";
 import type { Members } from "./members.ts";
 import { gatewayOf } from "./numbers.ts";
-import { fromJson, json, readTrunk, sendTrunk, TO_EDGE, TO_HOME, wordOf, words } from "./trunk.ts";
+import {
+  type Followed,
+  fromJson,
+  json,
+  readTrunk,
+  sendTrunk,
+  TO_EDGE,
+  TO_HOME,
+  wordOf,
+  words,
+} from "./trunk.ts";
 
+const NOTHING = new Uint8Array(0);
 /** Bytes of a topic between two looks at who does not keep up. */
 const LOOK_EVERY_BYTES = 64 << 10;
 
@@ -18,6 +38,10 @@ export interface EdgeHost {
   took(connection: ClientConnection, bytes: number): void;
   /** Whether this gateway knows the type with this token. */
   knowsType(token: bigint): boolean;
+  /** A client brings shared objects, whose home this is, along with a modulator for another home. */
+  brings(connection: ClientConnection, states: readonly SharedState[]): void;
+  /** A newer state of an object that modulators here read. */
+  followed(update: ObjectUpdate, frame: Uint8Array): void;
 }
 
 /** A message with events, or a question whether those before it are taken; they are confirmed in their order. */
@@ -40,10 +64,7 @@ class EdgeClient {
   readonly unconfirmed: Unconfirmed[] = [];
   /** The one at work. */
   current: Unconfirmed | undefined;
-  /** Homes that shared objects were brought to along with modulators. */
-  readonly brought = new Map<string, Set<number>>();
   readonly topics = new Set<EdgeTopic>();
-  newestHome = 0;
   /** Bytes that wait for it, as its homes were told. */
   toldBytes = 0;
 
@@ -83,6 +104,9 @@ export class Edge {
   readonly #topics = new Map<string, EdgeTopic>();
   #gathered: Gathered[] = [];
   #nextClient = 1;
+  /** Searches for types, by their numbers: called with each answer. */
+  readonly #typeSearches = new Map<number, (home: number, schema: Uint8Array) => void>();
+  #nextSearch = 1;
 
   constructor(members: Members, host: EdgeHost) {
     this.#members = members;
@@ -110,6 +134,7 @@ export class Edge {
   ): boolean {
     if (frame.kind === "Hello" || frame.kind === "Token") this.#tokens.set(connection, frame.token);
     if (connection.subject === undefined) return false;
+    if (frame.kind === "OpenConsumer") this.#bring(connection, frame);
     const homes = this.#homesOf(connection, frame);
     for (const home of homes)
       if (home !== this.#members.self) this.#gather(connection, home, frame, message, start, end);
@@ -174,6 +199,21 @@ export class Edge {
     }
   }
 
+  /** Modulators here read an object whose home is another gateway. */
+  follow(followed: Followed): void {
+    this.#tellHome(TO_HOME.follows, followed);
+  }
+
+  /** None do any more. */
+  unfollow(object: string): void {
+    this.#tellHome(TO_HOME.unfollows, { object, version: 0, state: "" });
+  }
+
+  #tellHome(kind: number, followed: Followed): void {
+    const carrier = this.#carriers.get(this.#members.homeOf(followed.object));
+    if (carrier !== undefined) sendTrunk(carrier, kind, 0, json(followed));
+  }
+
   /** Ends the ways to all other gateways. */
   close(): void {
     for (const carrier of this.#carriers.values()) carrier.end();
@@ -191,7 +231,7 @@ export class Edge {
       case "OpenProducer":
       case "OpenConsumer":
       case "WantTypes":
-        return this.#homeOf(frame.channel.split("#", 1)[0] as string);
+        return this.#homeOf(baseOf(frame.channel));
       case "CloseEndpoint":
         return new Set([gatewayOf(frame.endpoint)]);
       case "Flow":
@@ -208,16 +248,12 @@ export class Edge {
       case "OpenObject":
         return this.#homeOf(frame.object);
       case "ObjectUpdate":
-        return new Set([...this.#homeOf(frame.object), ...(client?.brought.get(frame.object) ?? [])]);
+        return this.#homeOf(frame.object);
       case "PullObject":
         return new Set([gatewayOf(frame.derived === 0 ? frame.copy : frame.derived)]);
       case "ObjectWrite":
       case "ObjectTaken":
         return new Set([gatewayOf(frame.copy)]);
-      case "WantType":
-        return new Set([
-          client === undefined || this.#host.knowsType(frame.token) ? self : client.newestHome,
-        ]);
       case "Token":
         return new Set([self, ...(client?.homes.keys() ?? [])]);
       case "Ping":
@@ -244,12 +280,6 @@ export class Edge {
     // Whoever gave that number has gone: the client hears of that.
     if (carrier === undefined) return;
     const client = this.#enter(connection, home, carrier);
-    if (frame.kind === "OpenConsumer")
-      for (const { object } of frame.modulator?.objects ?? []) {
-        const known = client.brought.get(object);
-        if (known === undefined) client.brought.set(object, new Set([home]));
-        else known.add(home);
-      }
     const hasEvents = frame instanceof EventsFrame;
     if (hasEvents) client.current ??= this.#begin(client, undefined);
     const known = this.#gathered.find(
@@ -265,6 +295,22 @@ export class Edge {
     else known.parts.push({ start, end });
   }
 
+  /** Shared objects that come along with a modulator are known at their own homes, too. */
+  #bring(connection: ClientConnection, { channel, modulator }: OpenConsumer): void {
+    const [home] = this.#homeOf(baseOf(channel));
+    const away = new Map<number, SharedState[]>();
+    for (const state of modulator?.objects ?? []) {
+      const theirs = this.#members.homeOf(state.object);
+      if (theirs !== home) away.set(theirs, [...(away.get(theirs) ?? []), state]);
+    }
+    for (const [theirs, states] of away) {
+      const carrier = this.#carriers.get(theirs);
+      if (theirs === this.#members.self) this.#host.brings(connection, states);
+      else if (carrier !== undefined)
+        sendTrunk(carrier, TO_HOME.brings, this.#enter(connection, theirs, carrier).number, json(states));
+    }
+  }
+
   #enter(connection: ClientConnection, home: number, carrier: Carrier): EdgeClient {
     let client = this.#clients.get(connection);
     if (client === undefined) {
@@ -272,7 +318,6 @@ export class Edge {
       this.#clients.set(connection, client);
       this.#byNumber.set(client.number, client);
     }
-    client.newestHome = home;
     if (client.homes.has(home)) return client;
     client.homes.set(home, []);
     const entry = { address: connection.address, token: this.#tokens.get(connection) ?? "" };
@@ -283,6 +328,10 @@ export class Edge {
   /** A question whether all is taken waits until other homes have said so. @returns whether that is so of this frame */
   #holds(connection: ClientConnection, frame: Frame): boolean {
     const client = this.#clients.get(connection);
+    if (frame.kind === "WantType" && this.#carriers.size > 0 && !this.#host.knowsType(frame.token)) {
+      this.#findType(connection, frame);
+      return true;
+    }
     if (frame.kind === "AskHandover" && client !== undefined) {
       const why = new JechoError(
         "HANDOVER_INVALID",
@@ -319,6 +368,8 @@ export class Edge {
   #received(home: number, message: Uint8Array): void {
     const { kind, client: number, rest } = readTrunk(message);
     if (kind === TO_EDGE.publish) return this.#publish(home, number, rest);
+    if (kind === TO_EDGE.object) return this.#followed(rest);
+    if (kind === TO_EDGE.type) return this.#typeSearches.get(number)?.(home, rest);
     const client = this.#byNumber.get(number);
     if (client === undefined) return;
     const { connection } = client;
@@ -347,6 +398,31 @@ export class Edge {
       }
       default:
     }
+  }
+
+  #followed(bytes: Uint8Array): void {
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const update = parseFrame(view, bytes, 0, bytes.byteLength);
+    if (update.kind === "ObjectUpdate") this.#host.followed(update, bytes);
+  }
+
+  /** Looks for a type at all other gateways, and answers the client. */
+  #findType(connection: ClientConnection, { token, request }: WantType): void {
+    const search = this.#nextSearch++;
+    const asked = new Set(this.#carriers.keys());
+    const answer = (schema: Uint8Array | undefined): void => {
+      this.#typeSearches.delete(search);
+      if (!connection.isOpen) return;
+      const why = new JechoError("TYPE_UNKNOWN", `no type is in use under the token ${token.toString(16)}`);
+      connection.send(schema === undefined ? refusal(request, why) : { kind: "TypeKnown", schema, request });
+    };
+    this.#typeSearches.set(search, (home, schema) => {
+      asked.delete(home);
+      if (schema.byteLength > 0) answer(schema);
+      else if (asked.size === 0) answer(undefined);
+    });
+    for (const carrier of this.#carriers.values())
+      sendTrunk(carrier, TO_HOME.wantsType, search, json(String(token)));
   }
 
   #publish(home: number, but: number, rest: Uint8Array): void {
@@ -392,11 +468,17 @@ export class Edge {
   #ended(home: number): void {
     this.#carriers.delete(home);
     this.#members.left(home);
+    for (const answered of [...this.#typeSearches.values()]) answered(home, NOTHING);
     for (const client of [...this.#clients.values()]) {
       if (!client.homes.delete(home)) continue;
       client.connection.end("CHANNEL_MOVED", "the gateway that had some of its channels has gone");
     }
   }
+}
+
+/** The name of the channel that this one is derived of, or its own. */
+export function baseOf(channel: string): string {
+  return channel.split("#", 1)[0] as string;
 }
 
 function nameOf(home: number, topic: number): string {

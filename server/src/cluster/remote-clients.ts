@@ -1,7 +1,29 @@
+import type { Modulator, SharedState } from "@jecho/shared/internal";
 import type { ConnectionLimits } from "../connections/connection.ts";
+import type { ObjectReader } from "../objects/shared-object.ts";
 import type { Carrier, CarrierEvents } from "./carrier.ts";
 import { RemoteClient, RemoteSocket, TrunkTopics } from "./remote-client.ts";
-import { type Entry, fromJson, readTrunk, sendTrunk, TO_EDGE, TO_HOME, wordOf, words } from "./trunk.ts";
+import {
+  type Entry,
+  type Followed,
+  fromJson,
+  readTrunk,
+  sendTrunk,
+  TO_EDGE,
+  TO_HOME,
+  wordOf,
+  words,
+} from "./trunk.ts";
+
+/** Stands for all modulators of another gateway. */
+const NO_MODULATOR: Modulator = {
+  source: "",
+  parameters: "",
+  key: "",
+  objects: [],
+  capabilities: [],
+  compares: false,
+};
 
 /** Codes of a WebSocket that was closed, and of one that was not. */
 const LEFT = 1000;
@@ -18,6 +40,13 @@ export interface RemoteHost {
   drained(client: RemoteClient): void;
   /** It has gone. @param code as of a WebSocket's close */
   left(client: RemoteClient, code: number): void;
+  /** It brings shared objects along with a modulator for another home. */
+  brings(client: RemoteClient, states: readonly SharedState[]): void;
+  /** Modulators at another gateway read an object, or none do any more. */
+  follow(reader: ObjectReader, followed: Followed): void;
+  unfollow(reader: ObjectReader, id: string): void;
+  /** The schema of the type with this token; undefined where it is not known. */
+  schemaOf(token: bigint): Uint8Array | undefined;
   /** Sends to all takers of a topic, wherever they are, but this one. */
   publish(topic: string, message: Uint8Array, from: RemoteSocket): void;
 }
@@ -30,10 +59,25 @@ export class RemoteClients implements CarrierEvents {
   /** What came before it is known who a client is. */
   readonly #ungreeted = new Map<RemoteClient, Uint8Array[]>();
   readonly #topics = new TrunkTopics();
+  /** Shared objects that modulators at that gateway read. */
+  readonly #followed = new Set<string>();
+  readonly #reader: ObjectReader;
 
   constructor(carrier: Carrier, host: RemoteHost) {
     this.#carrier = carrier;
     this.#host = host;
+    const follower = {
+      sendBytes: (update: Uint8Array): boolean => {
+        sendTrunk(carrier, TO_EDGE.object, 0, update);
+        return true;
+      },
+    };
+    this.#reader = {
+      channel: { number: 0 },
+      modulator: NO_MODULATOR,
+      connections: () => [follower],
+      isLazy: () => false,
+    };
   }
 
   [Symbol.iterator](): Iterator<RemoteClient> {
@@ -50,7 +94,25 @@ export class RemoteClients implements CarrierEvents {
 
   message(message: Uint8Array): void {
     const { kind, client: number, rest } = readTrunk(message);
-    if (kind === TO_HOME.enters) return this.#enter(number, fromJson<Entry>(rest));
+    switch (kind) {
+      case TO_HOME.enters:
+        return this.#enter(number, fromJson<Entry>(rest));
+      case TO_HOME.follows: {
+        const followed = fromJson<Followed>(rest);
+        this.#followed.add(followed.object);
+        return this.#host.follow(this.#reader, followed);
+      }
+      case TO_HOME.unfollows: {
+        const { object } = fromJson<Followed>(rest);
+        this.#followed.delete(object);
+        return this.#host.unfollow(this.#reader, object);
+      }
+      case TO_HOME.wantsType: {
+        const schema = this.#host.schemaOf(BigInt(fromJson<string>(rest)));
+        return sendTrunk(this.#carrier, TO_EDGE.type, number, ...(schema === undefined ? [] : [schema]));
+      }
+      default:
+    }
     const client = this.#clients.get(number);
     // It was ended here, and does not know that yet.
     if (client === undefined) return;
@@ -61,7 +123,8 @@ export class RemoteClients implements CarrierEvents {
     } else if (kind === TO_HOME.waits) {
       client.socket.waits(wordOf(rest));
       this.#host.drained(client);
-    } else if (kind === TO_HOME.leaves) this.#left(client, rest[0] === 1 ? CUT : LEFT);
+    } else if (kind === TO_HOME.brings) this.#host.brings(client, fromJson<SharedState[]>(rest));
+    else if (kind === TO_HOME.leaves) this.#left(client, rest[0] === 1 ? CUT : LEFT);
   }
 
   drained(): void {
@@ -70,6 +133,7 @@ export class RemoteClients implements CarrierEvents {
 
   ended(): void {
     for (const client of [...this.#clients.values()]) this.#left(client, CUT);
+    for (const object of this.#followed) this.#host.unfollow(this.#reader, object);
   }
 
   #enter(number: number, { address, token }: Entry): void {

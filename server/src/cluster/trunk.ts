@@ -15,6 +15,13 @@ export const TO_HOME = {
   leaves: 3,
   /** So many bytes wait for it at the edge: 4 bytes. */
   waits: 4,
+  /** The client brings shared objects along with a modulator for another home: JSON, their states. */
+  brings: 5,
+  /** Modulators at the edge's gateway read a shared object, or none do any more: JSON, a `Followed`. Of no client. */
+  follows: 6,
+  unfollows: 7,
+  /** Is a type with this token known? JSON, the token as text; the client's number is the question's. */
+  wantsType: 8,
 } as const;
 
 /** From the home to the edge. */
@@ -30,12 +37,23 @@ export const TO_EDGE = {
   taken: 15,
   /** Why the client's connection ends: JSON, `[code, reason]`. */
   ends: 16,
+  /** A newer state of an object that is followed: an `ObjectUpdate`. */
+  object: 17,
+  /** The schema of the type that was asked for; nothing where it is not known. */
+  type: 18,
 } as const;
 
 /** Who a client is, as its edge tells it. */
 export interface Entry {
   readonly address: string;
   readonly token: string;
+}
+
+/** A shared object that is followed from another gateway. */
+export interface Followed {
+  readonly object: string;
+  readonly version: number;
+  readonly state: string;
 }
 
 const HEADER_BYTES = 8;

@@ -265,7 +265,15 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       publish: (topic, message) => web.publish(topic, sealer?.seal(message) ?? message),
       took: (connection, bytes) => confirmations.took(connection, bytes),
       knowsType: token => names.types.has(token),
-      moved: isHome => names.moveOut(isHome),
+      schemaOf: token => (names.types.has(token) ? names.types.find(token).schema : undefined),
+      brings: (connection, states) => objects.bringElsewhere(connection, states),
+      follow: (reader, { object, version, state }) => objects.follow(reader, object, version, state),
+      unfollow: (reader, id) => objects.unfollow(reader, id),
+      followed: (update, frame) => objects.followed(update, frame),
+      moved: isHome => {
+        names.moveOut(isHome);
+        objects.moved();
+      },
       opened: (client, token, greeted) =>
         access.greet(
           client,
@@ -288,6 +296,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       log,
     });
 
+  if (cluster !== undefined) objects.joins(cluster.objectHomes);
   const site = new Site(path, admission, files);
   const handlers: WebHandlers = {
     answer: request => site.answer(request),

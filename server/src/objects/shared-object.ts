@@ -9,8 +9,8 @@ const MOST_PER_SECOND = 1000;
 export interface ObjectReader {
   readonly channel: { readonly number: number };
   readonly modulator: Modulator;
-  /** Connections that have the modulator installed. */
-  connections(): Iterable<Connection>;
+  /** Connections that have the modulator installed, or the gateway that has such. */
+  connections(): Iterable<Pick<Connection, "sendBytes">>;
   /** Whether all copies of this object that the channel's modulators read are lazy; true where there are none. */
   isLazy(object: string): boolean;
 }
@@ -107,8 +107,8 @@ export class ObjectCopy {
 /** One shared object at the gateway: which copy is the master, its newest state, and which copies are to have it. */
 export class GatewayObject {
   readonly id: string;
-  /** Connection of the application that made it, which may have left. */
-  readonly maker: Connection;
+  /** Connection of the application that made it, which may have left; undefined for one that another gateway follows, or has. */
+  readonly maker: Connection | undefined;
   /** Connection of the master copy; undefined when that has gone and there is no other. */
   master: Connection | undefined;
   /** The master's copy; undefined where it has not been opened, only brought along with a modulator. */
@@ -117,6 +117,8 @@ export class GatewayObject {
   readonly copies = new Set<ObjectCopy>();
   /** Derived channels whose modulators read it. */
   readonly users = new Set<ObjectReader>();
+  /** Connections that brought it along with modulators of channels whose home is another gateway. */
+  readonly bringers = new Set<Connection>();
   /** Counts the masters. */
   #term: number;
   #version: number;
@@ -128,7 +130,7 @@ export class GatewayObject {
   #frame: Uint8Array | undefined;
   readonly #pace = new PacedAct(MOST_PER_SECOND, () => this.#tellAll());
 
-  constructor(id: string, master: Connection, version: number, state: string, term = 1) {
+  constructor(id: string, master: Connection | undefined, version: number, state: string, term = 1) {
     this.id = id;
     this.maker = master;
     this.master = master;
@@ -161,7 +163,7 @@ export class GatewayObject {
   }
 
   get isUsed(): boolean {
-    return this.users.size > 0 || this.copies.size > 0;
+    return this.users.size > 0 || this.copies.size > 0 || this.bringers.size > 0;
   }
 
   /** A new version from the master. @param frame as which it came, if it did: valid until this returns */
@@ -224,7 +226,7 @@ export class GatewayObject {
   }
 
   #tellAll(): void {
-    const told = new Set<Connection>();
+    const told = new Set<Pick<Connection, "sendBytes">>();
     // Mostly the very bytes that came are what is to be told.
     this.#tellUsers(this.#state, told, this.#frame);
     this.#tellUsers("", told);
@@ -232,7 +234,7 @@ export class GatewayObject {
   }
 
   /** Each process once: with the state where any modulator there has a copy that is not lazy, which is to be first. */
-  #tellUsers(state: string, told: Set<Connection>, frame?: Uint8Array): void {
+  #tellUsers(state: string, told: Set<Pick<Connection, "sendBytes">>, frame?: Uint8Array): void {
     let update = frame;
     for (const derived of this.users) {
       if (derived.isLazy(this.id) !== (state === "")) continue;

@@ -1,5 +1,6 @@
 import { JechoError } from "@jecho/shared";
 import {
+  encodeControl,
   type Modulator,
   type ObjectTaken,
   type ObjectUpdate,
@@ -10,6 +11,7 @@ import {
 } from "@jecho/shared/internal";
 import type { Connection } from "../connections/connection.ts";
 import { LimitReached } from "../gateway/limit-reached.ts";
+import type { ObjectHomes } from "./object-homes.ts";
 import { GatewayObject, ObjectCopy, type ObjectReader } from "./shared-object.ts";
 
 const MAX_STATE_LENGTH = 65536;
@@ -26,13 +28,83 @@ export class SharedObjects {
   /** Number of objects that each connection has made. */
   readonly #made = new Map<Connection, number>();
 
+  #homes: ObjectHomes | undefined;
+
   /** @param mostPerConnection objects that it may make, and copies that it may have */
   constructor(mostPerConnection: number) {
     this.#mostPerConnection = mostPerConnection;
   }
 
+  /** Other gateways have objects, too: of theirs this one keeps the newest states for modulators here. */
+  joins(homes: ObjectHomes): void {
+    this.#homes = homes;
+  }
+
+  /** Objects may have other homes: theirs are followed there, and whoever has copies here of what is not this gateway's any more looks for it there. */
+  moved(): void {
+    const homes = this.#homes;
+    for (const object of homes === undefined ? [] : [...this.#objects.values()]) {
+      const { id, version, state, master, bringers, copies } = object;
+      if (homes?.isHome(id) !== false) continue;
+      if (object.users.size > 0) homes.follow(id, version, state);
+      const users = new Set([...bringers, ...Array.from(copies, ({ connection }) => connection)]);
+      if (master !== undefined) users.add(master);
+      for (const user of users) user.end("CHANNEL_MOVED");
+    }
+  }
+
   /** A consumer brings its objects along with a modulator. @throws JechoError `OBJECT_INVALID`, `OVERLOADED` */
   bring(connection: Connection, states: readonly SharedState[]): void {
+    const isHere = ({ object }: SharedState): boolean => this.#homes?.isHome(object) !== false;
+    this.#bring(connection, states.filter(isHere));
+    for (const state of states) if (!isHere(state)) this.#follow(connection, state);
+  }
+
+  /** A client brings objects along with a modulator of a channel whose home is another gateway. @throws JechoError `OBJECT_INVALID`, `OVERLOADED` */
+  bringElsewhere(connection: Connection, states: readonly SharedState[]): void {
+    this.#bring(connection, states);
+    for (const { object } of states) this.#objects.get(object)?.bringers.add(connection);
+  }
+
+  /** Another gateway has modulators that read this object. */
+  follow(reader: ObjectReader, id: string, version: number, state: string): void {
+    check(id, state);
+    let object = this.#objects.get(id);
+    if (object === undefined) {
+      object = new GatewayObject(id, undefined, version, state);
+      this.#objects.set(id, object);
+    } else if (object.master === undefined) object.advance(version, state);
+    object.users.add(reader);
+    // It may have an older version by now.
+    if (object.version > version)
+      for (const follower of reader.connections())
+        follower.sendBytes(
+          encodeControl({ kind: "ObjectUpdate", object: id, version: object.version, state: object.state }),
+        );
+  }
+
+  /** Another gateway has none any more. */
+  unfollow(reader: ObjectReader, id: string): void {
+    const object = this.#objects.get(id);
+    if (object?.users.delete(reader)) this.#forgetIfUnused(object);
+  }
+
+  /** A newer version of an object that another gateway has. */
+  followed({ object: id, version, state }: ObjectUpdate, frame: Uint8Array): void {
+    const object = this.#objects.get(id);
+    if (this.#homes?.isHome(id) === false) object?.advance(version, state, frame);
+  }
+
+  #follow(connection: Connection, { object: id, version, state }: SharedState): void {
+    check(id, state);
+    if (!this.#objects.has(id)) {
+      this.#checkMany(connection, 1);
+      this.#objects.set(id, new GatewayObject(id, undefined, version, state));
+    }
+    this.#homes?.follow(id, version, state);
+  }
+
+  #bring(connection: Connection, states: readonly SharedState[]): void {
     const brought = new Set(states.map(({ object }) => object).filter(id => !this.#objects.has(id)));
     this.#checkMany(connection, brought.size);
     for (const { object: id, state } of states) check(id, state);
@@ -143,6 +215,7 @@ export class SharedObjects {
     for (const copy of [...(this.#copies.get(connection)?.values() ?? [])]) this.#drop(copy);
     this.#copies.delete(connection);
     for (const object of this.#objects.values()) {
+      object.bringers.delete(connection);
       if (object.master === connection) object.succeed();
       this.#forgetIfUnused(object);
     }
@@ -243,6 +316,8 @@ export class SharedObjects {
     if (object.isUsed) return;
     object.stop();
     this.#objects.delete(object.id);
+    if (this.#homes?.isHome(object.id) === false) this.#homes.unfollow(object.id);
+    if (object.maker === undefined) return;
     const left = (this.#made.get(object.maker) ?? 0) - 1;
     if (left > 0) this.#made.set(object.maker, left);
     else this.#made.delete(object.maker);
