@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Gateway } from "@jecho/server";
-import { encodeRun, FROM, type OpenConsumer, type Outgoing } from "@jecho/shared/internal";
+import { encodeRun, FROM, type OpenConsumer, type Outgoing, PROTOCOL } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import { modulator, RawProducer, schema, start } from "./installing-rig.ts";
 import { RawClient } from "./raw-client.ts";
@@ -212,3 +212,40 @@ test("PROV-5: a new consumer is told where a source is that its modulator has no
     through: 3n,
   });
 });
+
+test.for([true, false])(
+  "PROV-5: where the process beside the gateway goes with events of a producer that has gone, their consumer is told (cut off: %o)",
+  async isCut => {
+    let token = "";
+    await using gateway = await start({
+      resumeWindowMs: 200,
+      modulating: (_, shown) => {
+        token = shown;
+        return { ready: Promise.resolve(), close: () => Promise.resolve() };
+      },
+    });
+    using beside = await RawClient.connect(gateway, false);
+    beside.say({ kind: "Hello", protocol: PROTOCOL, name: "", modulating: token });
+    await beside.next("Welcome");
+    using producer = await RawProducer.open(gateway, { source: RAW, modulates: false });
+    using consumer = await RawClient.connect(gateway);
+    open(consumer, { modulator });
+    const { request, derived } = await beside.next("Install");
+    const installed = { schema, needs: [], reads: schema, cpuMs: 0, tier: "", tierWhy: "" };
+    beside.say({ kind: "Installed", request, derived, ...installed });
+    let asked = 0;
+    while (asked === 0) asked = (await producer.next("Demand")).request;
+    producer.say({ kind: "Noted", request: asked });
+    await consumer.next("ConsumerOpened");
+    producer.say(at(producer, 0n));
+    raise(producer, producer.channel, 3);
+    await producer.isAlive();
+    const made = { ...at(producer, 1n), channel: derived, source: MADE, origin: RAW, through: 1n };
+    beside.say(made as Outgoing);
+    expect(await consumer.next("Position")).toMatchObject({ source: MADE, origin: RAW, through: 1n });
+    if (isCut) await producer.cut();
+    else await closes(producer);
+    await beside.cut();
+    expect(await consumer.next("Position")).toMatchObject({ source: RAW, origin: RAW, raised: 3n });
+  },
+);

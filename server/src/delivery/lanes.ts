@@ -161,6 +161,11 @@ export class GatewayLanes {
     for (const lane of this.#byProducer.values()) if (lane.live) yield lane;
   }
 
+  /** Sources whose producers have gone since this gateway was started, be it to come back. */
+  *over(): Generator<SourceAt> {
+    for (const lane of this.#gone?.values() ?? []) if (lane.seq > 0 && lane.isOver) yield lane;
+  }
+
   /** Sources that have ended for good since this gateway was started. */
   *ended(): Generator<SourceAt> {
     for (const lane of this.#gone?.values() ?? []) if (lane.seq > 0 && isOverNow(lane)) yield lane;

@@ -253,6 +253,7 @@ export class NameServer {
 
   #lostMaker(maker: Connection): void {
     for (const { placements } of [...this.#derived.values()]) placements.lostMaker(maker);
+    for (const { unmade } of this.#managers.values()) unmade.makerLost();
   }
 
   /** The managers of all channels that are in use, or whose history is kept in memory. */

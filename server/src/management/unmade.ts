@@ -76,6 +76,25 @@ export class UnmadeSources {
     for (const end of ends) if (this.#lanes.hasEnded(end)) derived.sourceEnds(end);
   }
 
+  /**
+   * The gateway's process for modulators has gone: what it had of producers that have gone before it, nobody will account for. Those that may come back are
+   * waited for.
+   */
+  makerLost(): void {
+    const over = [...this.#lanes.over()];
+    if (over.length === 0) return;
+    for (const { channel } of this.#derivations) {
+      const ends = channel.lanes.unmade(over);
+      const [gone, awaited] = [
+        ends.filter(end => this.#lanes.hasEnded(end)),
+        ends.filter(end => !this.#lanes.hasEnded(end)),
+      ];
+      this.#end(gone, channel);
+      if (awaited.length > 0)
+        setTimeout(() => this.#end(channel.lanes.unmade(awaited), channel), this.#resumeWindowMs + 1).unref();
+    }
+  }
+
   /** A consumer of an earlier gateway is back: what ended here before it came, no modulator has been through. */
   endedBefore({ channel }: Derived): void {
     for (const end of channel.lanes.unmade(this.#lanes.ended())) channel.sourceEnds(end);
