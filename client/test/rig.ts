@@ -17,27 +17,6 @@ export interface Rig {
 const place = inject("place");
 
 export async function startRig(options: GatewayOptions = {}): Promise<Rig> {
-  if (process.env.XCL) {
-    const { startCluster } = await import("./cluster/rig.ts");
-    const gateways = await startCluster(3, { ...PATIENT_GATEWAY, ...options });
-    const sessions: Session[] = [];
-    return {
-      gateway: gateways[0] as Gateway,
-      again: async () => { throw new Error("no again"); },
-      session: options => {
-        const modulators = { ...PATIENT, ...options?.modulators };
-        const backoff = { firstMs: 20, mostMs: 100 };
-        const name = `session ${sessions.length}`;
-        const session = connect((gateways[sessions.length % 3] as Gateway).address, { place, backoff, name, ...options, modulators });
-        sessions.push(session);
-        return session;
-      },
-      async [Symbol.asyncDispose]() {
-        await Promise.all(sessions.map(session => session.close()));
-        await Promise.all(gateways.map(gateway => gateway.close()));
-      },
-    };
-  }
   const create = (port?: number): Promise<Gateway> =>
     createGateway({ ...PATIENT_GATEWAY, ...options, ...(port !== undefined && { port }) });
   let gateway = await create();

@@ -55,7 +55,16 @@ export class GatewayQuestions {
       queueMicrotask(() => inquiry.close());
     };
     const inquiry = new Link(
-      { ...this.#options, url, name: "", handover: "", modulating: "", hasToken: false, inquires: true },
+      {
+        ...this.#options,
+        url,
+        others: [],
+        name: "",
+        handover: "",
+        modulating: "",
+        hasToken: false,
+        inquires: true,
+      },
       {
         onGateway: gateway => end({ gateway }),
         onStatus: ({ error }) => {

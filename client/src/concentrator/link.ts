@@ -1,4 +1,4 @@
-import { errorCode, JechoError, mayRetry } from "@jecho/shared";
+import { type ErrorCode, errorCode, JechoError, mayRetry } from "@jecho/shared";
 import {
   type Admitted,
   CHECKED_SUBPROTOCOL,
@@ -22,6 +22,8 @@ import { Backoff, type BackoffOptions } from "./backoff.ts";
 export interface LinkOptions {
   /** `ws://HOST:PORT/` or `wss://...` */
   readonly url: string;
+  /** Where other gateways of its cluster are, which are as good. */
+  readonly others: readonly string[];
   /** Name that the gateway's operator sees of this process; empty by default. */
   readonly name: string;
   readonly backoff: BackoffOptions;
@@ -57,6 +59,8 @@ const DRAIN_POLL_MS = 10;
 const MOST_DOUBLINGS = 3;
 /** Number of malformed connections in a row after which the client gives up: a bit may flip on the way, and the next connection be sound. */
 const MOST_GARBLED = 5;
+/** Codes of a gateway that ends a connection and is there for the next one. */
+const STAYS: ReadonlySet<ErrorCode> = new Set(["CHANNEL_MOVED", "TOKEN_EXPIRED", "RIGHTS_CHANGED"]);
 /** Silence of this many heartbeats is taken for death. */
 const PATIENCE = 2.5;
 const PROBE_MS = 3000;
@@ -73,6 +77,9 @@ export class Link {
   readonly #options: LinkOptions;
   readonly #events: LinkEvents;
   readonly #backoff: Backoff;
+  /** Addresses of gateways, and the one that is tried next, or is connected. */
+  readonly #urls: readonly string[];
+  #at = 0;
   #socket: Socket | undefined;
   #status: Status = statusNow("connecting");
   #ready = true;
@@ -103,6 +110,7 @@ export class Link {
 
   constructor(options: LinkOptions, events: LinkEvents) {
     this.#options = options;
+    this.#urls = [options.url, ...options.others];
     this.#handover = options.handover;
     this.#events = events;
     this.#backoff = new Backoff(options.backoff);
@@ -135,14 +143,19 @@ export class Link {
     return time + this.#aheadMs;
   }
 
+  get #url(): string {
+    return this.#urls[this.#at % this.#urls.length] as string;
+  }
+
   connect(): void {
-    const socket = openSocket(this.#options.url, SUBPROTOCOLS);
+    const url = this.#url;
+    const socket = openSocket(url, SUBPROTOCOLS);
     this.#socket = socket;
     let isOpen = false;
     const patience = 2 ** Math.min(this.#timedOut, MOST_DOUBLINGS);
     const timeout = this.#after(this.#options.connectTimeoutMs * patience, () => {
       this.#timedOut++;
-      this.#drop(socket, new JechoError("TIMED_OUT", `no gateway answered at ${this.#options.url}`));
+      this.#drop(socket, new JechoError("TIMED_OUT", `no gateway answered at ${url}`));
     });
     socket.onopen = () => {
       isOpen = true;
@@ -427,7 +440,7 @@ export class Link {
 
   /** No connection was made. A browser does not say whether nobody was there, or somebody who refused the page: that is asked. */
   async #absent(socket: Socket, cause: string): Promise<void> {
-    const { url } = this.#options;
+    const url = this.#url;
     const refusal = await refusalAt(url);
     if (refusal !== undefined) return this.#drop(socket, new JechoError("ORIGIN_REFUSED", refusal));
     const why = cause === "" ? "" : `: ${cause}`;
@@ -459,6 +472,7 @@ export class Link {
         : cause;
     this.#socket = undefined;
     this.#greet = undefined;
+    if (!STAYS.has(error.code)) this.#at++;
     this.#clearTimers();
     this.#asked.clear();
     if (!this.#ready) {

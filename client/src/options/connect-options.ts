@@ -16,6 +16,11 @@ import type { ProducerModulatorOptions } from "./producer-options.ts";
 export interface ConnectOptions {
   /** Name that the gateway's operator sees of this process, in the audit log. Default: "". */
   readonly name?: string;
+  /**
+   * Addresses of other gateways of the same cluster: when the connection breaks, or cannot be made, the next one of them is tried, and what was open goes on there.
+   * Default: none.
+   */
+  readonly others?: readonly string[];
   /** When to connect again after the connection broke: full jitter from 500 ms to 20 s by default. */
   readonly backoff?: BackoffOptions;
   /** Time that one try to connect may take, in milliseconds; 10,000 by default. */
@@ -78,15 +83,16 @@ export function parseAddress(address: string): GatewayAddress {
   return { place: `${host}${path}`, secure: scheme === "wss" || scheme === "https" };
 }
 
+function urlOf({ place, secure }: GatewayAddress): string {
+  return `${secure ? "wss" : "ws"}://${place}/`;
+}
+
 /**
  * The options for a session's concentrator, with defaults for what was left out; checks the other options.
  *
  * @throws JechoError `ARGUMENT_INVALID`
  */
-export function concentratorOptions(
-  { place, secure }: GatewayAddress,
-  options: ConnectOptions,
-): ConcentratorOptions {
+export function concentratorOptions(gateway: GatewayAddress, options: ConnectOptions): ConcentratorOptions {
   checkQueueOptions(options.queue ?? {});
   checkAllowed(options.modulators?.allow);
   if (!["undefined", "string", "function"].includes(typeof options.token))
@@ -95,7 +101,8 @@ export function concentratorOptions(
       `token is a string or a function that gives one, not a ${typeof options.token}`,
     );
   return {
-    url: `${secure ? "wss" : "ws"}://${place}/`,
+    url: urlOf(gateway),
+    others: (options.others ?? []).map(address => urlOf(parseAddress(address))),
     name: options.name ?? "",
     backoff: options.backoff ?? {},
     connectTimeoutMs: options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,

@@ -34,6 +34,7 @@ const limits: OptionNames<Limits> = {
 
 export const CONNECT: OptionNames<ConnectOptions> = {
   name: true,
+  others: true,
   backoff: { firstMs: true, mostMs: true, random: true },
   connectTimeoutMs: true,
   queue,

@@ -1,43 +1,150 @@
-import { connect, type Session } from "@jecho/client";
-import type { Gateway } from "@jecho/server";
-import { expect, inject, onTestFinished, test } from "vitest";
-import { Inbox, PATIENT, Tick } from "../rig.ts";
-import { startCluster } from "./rig.ts";
+import type { Consumer, Producer, Session } from "@jecho/client";
+import { expect, test } from "vitest";
+import { Inbox, Tick, whenState } from "../rig.ts";
+import { ClusterRig } from "./rig.ts";
 
-const QUICK = { place: inject("place"), backoff: { firstMs: 10, mostMs: 50 } };
-
-function session(gateway: Gateway, name: string): Session {
-  const opened = connect(gateway.address, {
-    ...QUICK,
-    name,
-    modulators: { limits: PATIENT.limits },
-  });
-  onTestFinished(() => opened.close());
-  return opened;
-}
+type TickEvent = { readonly n: number; readonly note: string };
 
 /** Names of channels: some of them have their homes at each of a few gateways. */
-const NAMES = Array.from({ length: 12 }, (_, i) => `sim/${i}`);
+const NAMES = Array.from({ length: 9 }, (_, i) => `sim/${i}`);
+
+const EVEN = {
+  source: `import { FifoModulator } from "jecho:moe";
+export default class extends FifoModulator {
+  enqueue(event) {
+    if (event.n % 2 === 0) super.enqueue(event);
+  }
+}`,
+};
+
+const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i + 1);
+
+interface Heard {
+  readonly inbox: Inbox<number>;
+  readonly consumer: Consumer<TickEvent>;
+}
+
+async function hear(session: Session, name: string, options = {}): Promise<Heard> {
+  const inbox = new Inbox<number>();
+  const consumer = await session.channel(name, Tick).subscribe(({ n }) => inbox.put(n), options);
+  return { inbox, consumer };
+}
+
+async function raise(producer: Producer<TickEvent>, from: number, to: number): Promise<void> {
+  for (let n = from; n <= to; n++) await producer.publishWhenReady({ n, note: "" });
+}
 
 test("CLU-1: whichever gateways producers and consumers are connected to, each event comes once and in order", async () => {
-  const gateways = await startCluster(3);
-  const producing = gateways.map((gateway, i) => session(gateway, `producing ${i}`));
-  const consuming = gateways.map((gateway, i) => session(gateway, `consuming ${i}`));
+  const rig = await ClusterRig.start(3);
+  const producing = [0, 1, 2].map(i => rig.session(i));
+  const consuming = [0, 1, 2].map(i => rig.session(i));
   await Promise.all(
     NAMES.map(async (name, i) => {
       const producer = await (producing[i % 3] as Session).channel(name, Tick).produce();
-      const inboxes = await Promise.all(
-        consuming.map(async one => {
-          const inbox = new Inbox<number>();
-          await one.channel(name, Tick).subscribe(({ n }) => inbox.put(n));
-          return inbox;
-        }),
-      );
-      await expect.poll(() => producer.demand.total).toBe(3);
-      for (let n = 1; n <= 500; n++) await producer.publishWhenReady({ n, note: name });
-      const all = Array.from({ length: 500 }, (_, n) => n + 1);
-      for (const inbox of inboxes) expect(await inbox.take(500)).toEqual(all);
+      const plain = await Promise.all(consuming.map(session => hear(session, name)));
+      const filtered = await Promise.all(consuming.map(session => hear(session, name, { modulator: EVEN })));
+      await expect.poll(() => producer.demand.total).toBe(6);
+      await raise(producer, 1, 500);
+      for (const { inbox } of plain) expect(await inbox.take(500)).toEqual(upTo(500));
+      for (const { inbox, consumer } of filtered) {
+        expect(await inbox.take(250)).toEqual(upTo(500).filter(n => n % 2 === 0));
+        expect(consumer.placements.map(({ at }) => at)).toEqual(["producer"]);
+      }
     }),
   );
-  await Promise.all(producing.map(one => one.flush()));
+  await Promise.all(producing.map(session => session.flush()));
+});
+
+test("CLU-2: an answer to a synchronous event counts the consumers at all gateways", async () => {
+  const rig = await ClusterRig.start(3);
+  const producer = await rig.session(0).channel("a", Tick).produce();
+  const heard = await Promise.all([0, 1, 2].map(i => hear(rig.session(i), "a")));
+  await expect.poll(() => producer.demand.total).toBe(3);
+  for (const n of upTo(20)) expect(await producer.publishSync({ n, note: "" })).toBe(3);
+  for (const { inbox } of heard) expect(inbox.all).toEqual(upTo(20));
+});
+
+test("CLU-3: when a gateway ends, and when it is back, its clients go on, and no event is lost or comes twice", async () => {
+  const rig = await ClusterRig.start(3);
+  const names = NAMES.slice(0, 6);
+  const channels = await Promise.all(
+    names.map(async (name, i) => {
+      const producer = await rig
+        .session(i % 3)
+        .channel(name, Tick)
+        .produce();
+      const plain = await hear(rig.session((i + 1) % 3), name);
+      const filtered = await hear(rig.session((i + 2) % 3), name, { modulator: EVEN });
+      await expect.poll(() => producer.demand.total).toBe(2);
+      return { producer, plain, filtered };
+    }),
+  );
+  let raised = 0;
+  const go = async (count: number): Promise<void> => {
+    await Promise.all(channels.map(({ producer }) => raise(producer, raised + 1, raised + count)));
+    raised += count;
+    for (const { plain, filtered } of channels) {
+      await expect.poll(() => plain.inbox.all.at(-1)).toBe(raised);
+      await expect.poll(() => filtered.inbox.all.at(-1)).toBe(raised);
+    }
+  };
+  await go(100);
+  await rig.gateways[1]?.close();
+  await go(100);
+  await rig.begin(1);
+  await rig.allPresent();
+  await go(100);
+  for (const { plain, filtered } of channels) {
+    expect(plain.inbox.all).toEqual(upTo(300));
+    expect(filtered.inbox.all).toEqual(upTo(300).filter(n => n % 2 === 0));
+    expect([plain, filtered].map(({ consumer }) => consumer.stats.missed)).toEqual([0, 0]);
+  }
+});
+
+test("CLU-4: a shared object has one state, whichever gateways its copies and the modulators that read it are at", async () => {
+  const rig = await ClusterRig.start(3);
+  const source = `import { FifoModulator } from "jecho:moe";
+export default class extends FifoModulator {
+  enqueue(event) {
+    if (event.n >= this.objects.view.least) super.enqueue(event);
+  }
+}`;
+  await Promise.all(
+    NAMES.map(async (name, i) => {
+      const [one, other] = [rig.session(i % 3), rig.session((i + 1) % 3)];
+      const producer = await rig
+        .session((i + 2) % 3)
+        .channel(name, Tick)
+        .produce();
+      const view = one.share({ least: 0 });
+      const { inbox } = await hear(one, name, { modulator: { source, objects: { view } } });
+      const copy = await other.attach<{ least: number }>(view.id);
+      await raise(producer, 1, 3);
+      expect(await inbox.take(3)).toEqual([1, 2, 3]);
+      copy.update({ least: 100 });
+      await expect.poll(() => view.state.least).toBe(100);
+      // The modulator's own copy is told in its turn.
+      let n = 3;
+      await expect
+        .poll(async () => {
+          await producer.publishSync({ n: ++n, note: "" });
+          return inbox.all.at(-1) === n;
+        })
+        .toBe(false);
+      await raise(producer, 100, 101);
+      await expect.poll(() => inbox.all.slice(-2)).toEqual([100, 101]);
+    }),
+  );
+});
+
+test("CLU-5: a gateway that nobody answers for is left, and its clients go on at the next one", async () => {
+  const rig = await ClusterRig.start(2);
+  const session = rig.session(0);
+  const { inbox, consumer } = await hear(session, "a");
+  await rig.gateways[0]?.close();
+  await whenState(session, "live");
+  const producer = await rig.session(1).channel("a", Tick).produce();
+  await whenState(consumer, "live");
+  await raise(producer, 1, 3);
+  expect(await inbox.take(3)).toEqual([1, 2, 3]);
 });

@@ -13,6 +13,7 @@ test("all that is sent in acts within acts goes out, in its order, and so does w
       url: `ws://${gateway.address}/`,
       name: "",
       backoff: {},
+      others: [],
       connectTimeoutMs: 10_000,
       handover: "",
       modulating: "",

@@ -11,7 +11,6 @@ import {
 } from "@jecho/shared/internal";
 import type { ClientConnection } from "../connections/client-connection.ts";
 import { SOCKET_LOW_BYTES } from "../delivery/listener.ts";
-import type { Carrier, CarrierEvents } from "./carrier.ts";
 import type { Members } from "./members.ts";
 import { gatewayOf } from "./numbers.ts";
 import {
@@ -25,6 +24,7 @@ import {
   wordOf,
   words,
 } from "./trunk.ts";
+import type { CarrierEvents, TrunkCarrier } from "./trunk-carrier.ts";
 
 const NOTHING = new Uint8Array(0);
 /** Bytes of a topic between two looks at who does not keep up. */
@@ -97,7 +97,7 @@ interface Gathered {
 export class Edge {
   readonly #members: Members;
   readonly #host: EdgeHost;
-  readonly #carriers = new Map<number, Carrier>();
+  readonly #carriers = new Map<number, TrunkCarrier>();
   readonly #clients = new Map<ClientConnection, EdgeClient>();
   readonly #byNumber = new Map<number, EdgeClient>();
   readonly #tokens = new WeakMap<ClientConnection, string>();
@@ -114,7 +114,7 @@ export class Edge {
   }
 
   /** The way to another gateway is there. */
-  opened(index: number, carrier: Carrier): CarrierEvents {
+  opened(index: number, carrier: TrunkCarrier): CarrierEvents {
     this.#carriers.set(index, carrier);
     this.#members.came(index);
     return {
@@ -311,7 +311,7 @@ export class Edge {
     }
   }
 
-  #enter(connection: ClientConnection, home: number, carrier: Carrier): EdgeClient {
+  #enter(connection: ClientConnection, home: number, carrier: TrunkCarrier): EdgeClient {
     let client = this.#clients.get(connection);
     if (client === undefined) {
       client = new EdgeClient(this.#nextClient++, connection);

@@ -3,8 +3,8 @@ import { ClientConnection } from "../connections/client-connection.ts";
 import type { ConnectionLimits } from "../connections/connection.ts";
 import { addressBytes } from "../web/address-bytes.ts";
 import type { ServerSocket } from "../web/web-server.ts";
-import type { Carrier } from "./carrier.ts";
 import { json, sendTrunk, TO_EDGE, words } from "./trunk.ts";
+import type { TrunkCarrier } from "./trunk-carrier.ts";
 
 /** Bytes on the way to another gateway from which on its clients count as slow. */
 const HIGH_BYTES = 1 << 20;
@@ -43,7 +43,7 @@ export class TrunkTopics {
 /** The socket of a client that is connected to another gateway. */
 export class RemoteSocket implements ServerSocket {
   readonly client: number;
-  readonly #carrier: Carrier;
+  readonly #carrier: TrunkCarrier;
   readonly #topics: TrunkTopics;
   readonly #address: string;
   readonly #publish: (topic: string, message: Uint8Array, from: RemoteSocket) => void;
@@ -59,7 +59,7 @@ export class RemoteSocket implements ServerSocket {
    */
   constructor(
     client: number,
-    carrier: Carrier,
+    carrier: TrunkCarrier,
     topics: TrunkTopics,
     address: string,
     publish: (topic: string, message: Uint8Array, from: RemoteSocket) => void,
@@ -73,7 +73,7 @@ export class RemoteSocket implements ServerSocket {
     this.#ended = ended;
   }
 
-  get carrier(): Carrier {
+  get carrier(): TrunkCarrier {
     return this.#carrier;
   }
 

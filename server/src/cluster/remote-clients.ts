@@ -1,7 +1,6 @@
 import type { Modulator, SharedState } from "@jecho/shared/internal";
 import type { ConnectionLimits } from "../connections/connection.ts";
 import type { ObjectReader } from "../objects/shared-object.ts";
-import type { Carrier, CarrierEvents } from "./carrier.ts";
 import { RemoteClient, RemoteSocket, TrunkTopics } from "./remote-client.ts";
 import {
   type Entry,
@@ -14,6 +13,7 @@ import {
   wordOf,
   words,
 } from "./trunk.ts";
+import type { CarrierEvents, TrunkCarrier } from "./trunk-carrier.ts";
 
 /** Stands for all modulators of another gateway. */
 const NO_MODULATOR: Modulator = {
@@ -53,7 +53,7 @@ export interface RemoteHost {
 
 /** Clients of one other gateway that have something at this one, their home. */
 export class RemoteClients implements CarrierEvents {
-  readonly #carrier: Carrier;
+  readonly #carrier: TrunkCarrier;
   readonly #host: RemoteHost;
   readonly #clients = new Map<number, RemoteClient>();
   /** What came before it is known who a client is. */
@@ -63,7 +63,7 @@ export class RemoteClients implements CarrierEvents {
   readonly #followed = new Set<string>();
   readonly #reader: ObjectReader;
 
-  constructor(carrier: Carrier, host: RemoteHost) {
+  constructor(carrier: TrunkCarrier, host: RemoteHost) {
     this.#carrier = carrier;
     this.#host = host;
     const follower = {

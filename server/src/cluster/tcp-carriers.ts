@@ -2,7 +2,7 @@ import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { JechoError } from "@jecho/shared";
-import type { Carrier, CarrierEvents, Carriers } from "./carrier.ts";
+import type { CarrierEvents, Carriers, TrunkCarrier } from "./trunk-carrier.ts";
 
 const VERSION = 1;
 const NONCE_BYTES = 32;
@@ -46,7 +46,7 @@ export class TcpCarriers implements Carriers {
   readonly #sockets = new Set<Socket>();
   readonly #timers = new Set<NodeJS.Timeout>();
   #isStopped = false;
-  #accepted: ((index: number, carrier: Carrier) => CarrierEvents) | undefined;
+  #accepted: ((index: number, carrier: TrunkCarrier) => CarrierEvents) | undefined;
 
   constructor(options: TcpCarrierOptions) {
     this.#options = options;
@@ -55,8 +55,8 @@ export class TcpCarriers implements Carriers {
 
   /** @throws JechoError `ARGUMENT_INVALID` where this gateway cannot listen at its address */
   async start(
-    opened: (index: number, carrier: Carrier) => CarrierEvents,
-    accepted: (index: number, carrier: Carrier) => CarrierEvents,
+    opened: (index: number, carrier: TrunkCarrier) => CarrierEvents,
+    accepted: (index: number, carrier: TrunkCarrier) => CarrierEvents,
   ): Promise<void> {
     this.#accepted = accepted;
     const { members, self } = this.#options;
@@ -87,7 +87,7 @@ export class TcpCarriers implements Carriers {
     await once(this.#server, "close");
   }
 
-  #open(index: number, opened: (index: number, carrier: Carrier) => CarrierEvents): void {
+  #open(index: number, opened: (index: number, carrier: TrunkCarrier) => CarrierEvents): void {
     const [host, port] = addressOf(this.#options.members[index] as string);
     const socket = connect({ host, port, noDelay: true });
     const nonce = randomBytes(NONCE_BYTES).toString("hex");
@@ -168,7 +168,7 @@ export class TcpCarriers implements Carriers {
 }
 
 /** Messages on a socket, each behind its length. A message without bytes is a sign of life. */
-class Messages implements Carrier {
+class Messages implements TrunkCarrier {
   readonly #socket: Socket;
   #limitBytes = GREETING_BYTES;
   #events: CarrierEvents | undefined;

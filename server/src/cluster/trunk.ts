@@ -1,4 +1,4 @@
-import type { Carrier } from "./carrier.ts";
+import type { TrunkCarrier } from "./trunk-carrier.ts";
 
 /*
  * What two gateways say to one another about a client: the one that it is connected to, its edge, and the one that is the home of some of its channels.
@@ -68,7 +68,7 @@ export interface TrunkMessage {
 }
 
 export function sendTrunk(
-  carrier: Carrier,
+  carrier: TrunkCarrier,
   kind: number,
   client: number,
   ...rest: readonly Uint8Array[]

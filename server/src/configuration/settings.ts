@@ -1,6 +1,6 @@
 import { JechoError } from "@jecho/shared";
 import type { TokenOptions } from "../access/tokens.ts";
-import type { ClusterOptions } from "../cluster/cluster.ts";
+import type { GatewayClusterOptions } from "../cluster/gateway-cluster.ts";
 import { DEFAULT_LIMITS, type GatewayLimits } from "../gateway/gateway-limits.ts";
 import type { GatewayOptions } from "../gateway/gateway-options.ts";
 import { LOG_LEVELS } from "../operations/gateway-log.ts";
@@ -30,7 +30,7 @@ export interface Setting {
 
 /** Options of `createGateway` that have options of their own. */
 interface Nested {
-  cluster: ClusterOptions;
+  cluster: GatewayClusterOptions;
   tls: TlsOptions;
   tokens: TokenOptions;
   operations: OperationsOptions;

@@ -3,7 +3,7 @@ import { JechoError } from "@jecho/shared";
 import { checkOptions, type OptionNames } from "@jecho/shared/internal";
 import { patternOf } from "../access/rights.ts";
 import { SUBJECT, type TokenOptions } from "../access/tokens.ts";
-import type { ClusterOptions } from "../cluster/cluster.ts";
+import type { GatewayClusterOptions } from "../cluster/gateway-cluster.ts";
 import {
   COMMAND_SETTINGS,
   checkSetting,
@@ -109,7 +109,7 @@ export interface GatewayOptions extends GatewayLimits {
    * Other gateways that share this one's channels: a client of any of them meets those of all. None by default. Each channel has its home at one of them, and when that
    * ends, its clients connect again and go on at another one. All of them want the same `tokens`.
    */
-  readonly cluster?: ClusterOptions;
+  readonly cluster?: GatewayClusterOptions;
   /** A port of its own where `/healthz`, `/readyz` and `/metrics` are answered; none by default. */
   readonly operations?: OperationsOptions;
   /** The log for what an operator should know; none by default. */

@@ -12,7 +12,7 @@ import { Access } from "../access/access.ts";
 import { AuditLog } from "../access/audit-log.ts";
 import { ChannelOwners } from "../access/owners.ts";
 import { TokenVerifier } from "../access/tokens.ts";
-import { Cluster, type ClusterPlace, placeIn } from "../cluster/cluster.ts";
+import { type ClusterPlace, GatewayCluster, placeIn } from "../cluster/gateway-cluster.ts";
 import { Admission, addressOf } from "../connections/admission.ts";
 import { ClientConnection } from "../connections/client-connection.ts";
 import { Confirmations } from "../connections/confirmations.ts";
@@ -260,7 +260,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
   };
   const cluster =
     options.cluster &&
-    new Cluster(options.cluster, place as ClusterPlace, limitBytes, {
+    new GatewayCluster(options.cluster, place as ClusterPlace, limitBytes, {
       limits: connectionLimits,
       publish: (topic, message) => web.publish(topic, sealer?.seal(message) ?? message),
       took: (connection, bytes) => confirmations.took(connection, bytes),

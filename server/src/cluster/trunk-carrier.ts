@@ -1,5 +1,5 @@
 /** An ordered way to another gateway for messages. What it cannot deliver ends it: nothing is missing in between. */
-export interface Carrier {
+export interface TrunkCarrier {
   /** Sends a message, which may be overwritten when this returns. */
   send(parts: readonly Uint8Array[]): void;
   /** Bytes that wait to go out. */
@@ -27,8 +27,8 @@ export interface Carriers {
    * @param accepted a carrier that the other has opened is there
    */
   start(
-    opened: (index: number, carrier: Carrier) => CarrierEvents,
-    accepted: (index: number, carrier: Carrier) => CarrierEvents,
+    opened: (index: number, carrier: TrunkCarrier) => CarrierEvents,
+    accepted: (index: number, carrier: TrunkCarrier) => CarrierEvents,
   ): Promise<void>;
   stop(): Promise<void>;
 }

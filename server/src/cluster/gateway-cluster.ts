@@ -5,16 +5,16 @@ import type { Frame, SharedState } from "@jecho/shared/internal";
 import type { ClientConnection } from "../connections/client-connection.ts";
 import type { ConnectionSocket } from "../connections/connection.ts";
 import type { ObjectHomes } from "../objects/object-homes.ts";
-import type { Carriers } from "./carrier.ts";
 import { baseOf, Edge, type EdgeHost } from "./edge.ts";
 import { Members } from "./members.ts";
 import { MOST_GATEWAYS } from "./numbers.ts";
 import { RemoteClient, type RemoteSocket } from "./remote-client.ts";
 import { RemoteClients, type RemoteHost } from "./remote-clients.ts";
 import { addressOf, TcpCarriers } from "./tcp-carriers.ts";
+import type { Carriers } from "./trunk-carrier.ts";
 
 /** The gateways that share channels: a client of any of them meets those of all others. */
-export interface ClusterOptions {
+export interface GatewayClusterOptions {
   /**
    * Where each gateway is reached by the others, `HOST:PORT`, in the same order at all of them; at most 256. Nobody else should be able to reach these ports, for
    * what goes there is not encrypted.
@@ -49,7 +49,7 @@ export interface ClusterHost
  * A gateway's part in a cluster. Each channel has one home, where all is done as at a gateway that stands alone. A client that is connected elsewhere has a socket
  * there all the same: its edge passes on frames both ways, and what goes to many crosses once.
  */
-export class Cluster {
+export class GatewayCluster {
   readonly #members: Members;
   readonly #carriers: Carriers;
   readonly #edge: Edge;
@@ -59,7 +59,7 @@ export class Cluster {
 
   /** @param limitBytes of a client's message */
   constructor(
-    { members }: ClusterOptions,
+    { members }: GatewayClusterOptions,
     { index, secret }: ClusterPlace,
     limitBytes: number,
     host: ClusterHost,
@@ -214,7 +214,7 @@ export interface ClusterPlace {
 }
 
 /** @throws JechoError `ARGUMENT_INVALID` where the options are none */
-export async function placeIn({ members, self, secretFile }: ClusterOptions): Promise<ClusterPlace> {
+export async function placeIn({ members, self, secretFile }: GatewayClusterOptions): Promise<ClusterPlace> {
   const fail = (why: string): never => {
     throw new JechoError("ARGUMENT_INVALID", `cluster: ${why}`);
   };
