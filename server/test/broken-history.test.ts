@@ -218,12 +218,13 @@ test("HIST-5, F27: of a file with a destroyed page the rest goes into a new one 
   expect(await readdir(folder)).toContain("history.sqlite.damaged-1");
   const kept = found.reduce((sum, { seqs }) => sum + seqs.length, 0);
   const missing = found.reduce((sum, { missing: some }) => sum + Number(some), 0);
-  expect(kept + missing).toBe(1200);
+  // Nobody knows whether there was anything behind the newest of each channel: one event is told for that.
+  expect(kept + missing).toBe(1200 + CHANNELS.length);
   expect(missing).toBeGreaterThan(0);
   expect(missing).toBeLessThan(100);
   for (const { recovered, missing: some } of found) expect(recovered).toBe(some === 0n);
   await produce(gateway, "a", 1, 2n);
-  expect((await past(gateway, "a")).seqs.slice(-3)).toEqual(range(601, 603));
+  expect((await past(gateway, "a")).seqs.slice(-3)).toEqual(range(602, 604));
   await gateway.close();
   await using next = await createGateway({ historyFile });
   expect([gateway.identity, next.identity]).toEqual([identity, identity]);

@@ -137,6 +137,17 @@ export default class extends FifoModulator {
   );
 });
 
+test("CLU-3: a client that stays hears why it connects again: the home of a channel has gone", async () => {
+  const rig = await ClusterRig.start(2);
+  const session = rig.session(0);
+  const codes: (string | undefined)[] = [];
+  session.onStatus(({ state, error }) => state === "reconnecting" && codes.push(error?.code));
+  await Promise.all(NAMES.map(name => hear(session, name)));
+  await rig.gateways[1]?.close();
+  await expect.poll(() => codes).toEqual(["CHANNEL_MOVED"]);
+  await whenState(session, "live");
+});
+
 test("CLU-5: a gateway that nobody answers for is left, and its clients go on at the next one", async () => {
   const rig = await ClusterRig.start(2);
   const session = rig.session(0);

@@ -47,16 +47,22 @@ function flagOf(name: SettingName, text: string): string[] {
   return kind === "switch" ? [`--${flag}`] : [`--${flag}`, text];
 }
 
+/** Settings that are wanted together. */
+const PARTNERS: { readonly [Name in SettingName]?: readonly SettingName[] } = {
+  "tls.keyFile": ["tls.certFile"],
+  "tls.certFile": ["tls.keyFile"],
+  "tokens.issuer": ["tokens.keys"],
+  "tokens.audience": ["tokens.keys"],
+  "tokens.clockSkewMs": ["tokens.keys"],
+  "operations.host": ["operations.port"],
+  "cluster.members": ["cluster.self", "cluster.secretFile"],
+  "cluster.self": ["cluster.members", "cluster.secretFile"],
+  "cluster.secretFile": ["cluster.members", "cluster.self"],
+};
+
 test.each(SETTING_NAMES)("%s can be said by flag, environment and file, with one meaning", async name => {
   const { text, value } = sampleOf(SETTINGS[name]);
-  const partners = Object.entries({
-    "tls.keyFile": "tls.certFile",
-    "tls.certFile": "tls.keyFile",
-    "tokens.issuer": "tokens.keys",
-    "tokens.audience": "tokens.keys",
-    "tokens.clockSkewMs": "tokens.keys",
-    "operations.host": "operations.port",
-  }).flatMap(([one, other]) => (one === name ? [other as SettingName] : []));
+  const partners: readonly SettingName[] = PARTNERS[name] ?? [];
   const beside = partners.flatMap(other => flagOf(other, sampleOf(SETTINGS[other]).text));
   const [outer = "", inner] = name.split(".");
   const file = JSON.stringify({ [outer]: inner === undefined ? value : { [inner]: value } });
