@@ -9,6 +9,7 @@ import { formatGoals, Report } from "./report.ts";
 import type { Suite } from "./suite.ts";
 import { channels } from "./suites/channels.ts";
 import { chaos } from "./suites/chaos.ts";
+import { cluster } from "./suites/cluster.ts";
 import { compiled } from "./suites/compiled.ts";
 import { connections } from "./suites/connections.ts";
 import { delivery } from "./suites/delivery.ts";
@@ -34,6 +35,7 @@ const SUITES: readonly Suite[] = [
   delivery,
   types,
   chaos,
+  cluster,
   hostile,
 ];
 const USAGE = `npm run bench [-- SUITE ...] [--quick] [--readme]

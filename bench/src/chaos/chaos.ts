@@ -8,6 +8,8 @@ export interface ChaosOptions {
   /** How often something goes wrong. */
   readonly faults: number;
   readonly seed: number;
+  /** Number of gateways: 1 by default. */
+  readonly gateways?: number;
   /** What goes wrong: all kinds by default. */
   readonly kinds?: readonly FaultName[];
   /** Faults at once, at most: 3 by default. */
@@ -120,8 +122,9 @@ class ChaosRun {
 
   /** Does what is planned, as long as everything comes to be as it was: what is broken for good is not to be blamed on the next fault. */
   async #inWorld(plan: FaultName[][], random: Random): Promise<void> {
-    const { patienceMs = 60_000, log } = this.#options;
+    const { patienceMs = 60_000, gateways = 1, log } = this.#options;
     const world = await World.start(random, {
+      gateways,
       patienceMs,
       hasOwnDisk: plan.flat().includes("disk-full"),
       hasChecksums: plan.flat().includes("bit-flipped-on-wire"),
@@ -137,7 +140,7 @@ class ChaosRun {
         isWhole = outcome.isWhole;
       }
     } catch (error) {
-      for (const line of world.gateway.log.slice(-20)) this.#say(`gateway: ${line}`);
+      for (const { log } of world.gateways) for (const line of log.slice(-20)) this.#say(`gateway: ${line}`);
       throw error;
     } finally {
       for (const { name, errors } of world.consumers)

@@ -27,7 +27,12 @@ export const FAULTS = {
       await restartGateway(world, random, "SIGKILL");
     }
   },
-  "gateway-stopped": (world, random) => stop(() => world.gateway.pid, random),
+  "gateway-stopped": (world, random) => {
+    const gateway = random.pick(world.gateways);
+    // What a stopped gateway has of producers that go meanwhile is nobody's when its channels have another home.
+    if (world.gateways.length > 1) world.gatewayDied();
+    return stop(() => gateway.pid, random);
+  },
   "producer-stopped": (world, random) =>
     withOne(world, world.producers, random, ({ worker }) => stop(() => worker.pid, random)),
   "consumer-stopped": (world, random) =>
@@ -39,7 +44,10 @@ export const FAULTS = {
     else await withOne(world, world.producers, random, block);
   },
   "host-stopped": (world, random) => stop(() => hostOf(world, random), random),
-  "modulating-stopped": (world, random) => stop(() => world.gateway.modulating, random),
+  "modulating-stopped": (world, random) => {
+    const gateway = random.pick(world.gateways);
+    return stop(() => gateway.modulating, random);
+  },
   cut: async (world, random) => {
     const cutters = random.next() < 0.3 ? world.cutters : [random.pick(world.cutters)];
     for (const cutter of cutters) cutter.cut();
@@ -62,9 +70,14 @@ export const FAULTS = {
     cutter.heal();
   },
   "host-killed": (world, random) => killAgain(() => hostOf(world, random), random),
-  "modulating-killed": (world, random) => killAgain(() => world.gateway.modulating, random),
-  "modulating-host-killed": (world, random) =>
-    killAgain(() => childrenOf(world.gateway.modulating ?? 0)[0], random),
+  "modulating-killed": (world, random) => {
+    const gateway = random.pick(world.gateways);
+    return killAgain(() => gateway.modulating, random);
+  },
+  "modulating-host-killed": (world, random) => {
+    const gateway = random.pick(world.gateways);
+    return killAgain(() => childrenOf(gateway.modulating ?? 0)[0], random);
+  },
   "producer-killed": (world, random) =>
     withOne(world, world.producers, random, async producer => {
       world.lifeEnded(await producer.kill());
@@ -168,12 +181,14 @@ async function restartGateway(
   meanwhile: () => Promise<void> = async () => {},
 ): Promise<void> {
   const awayMs = random.pick([0, 300, 2000]);
-  await world.exclusively(world.gateway, async () => {
-    if (signal === "SIGKILL") world.gatewayDied();
-    await world.gateway.end(signal);
+  const gateway = random.pick(world.gateways);
+  await world.exclusively(gateway, async () => {
+    // Of a cluster's channels the home is another one then, which has nothing of their past.
+    if (signal === "SIGKILL" || world.gateways.length > 1) world.gatewayDied();
+    await gateway.end(signal);
     await delay(awayMs);
     await meanwhile();
-    await world.gateway.start();
+    await gateway.start();
   });
 }
 

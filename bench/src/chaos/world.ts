@@ -1,8 +1,9 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { freePort } from "../processes.ts";
+import type { ChaosGatewayOptions } from "../workers/chaos-gateway.ts";
 import { add, emptyVerdicts, type Source, type Verdicts } from "./checker.ts";
 import { ConsumerParty } from "./consumer-party.ts";
 import type { Cutter } from "./cutter.ts";
@@ -13,6 +14,8 @@ import { type ProducerOptions, ProducerParty } from "./producer-party.ts";
 import type { Random } from "./random.ts";
 
 export interface WorldOptions {
+  /** Number of gateways: several are a cluster. */
+  readonly gateways: number;
   /** Its files lie on a small disk of their own. */
   readonly hasOwnDisk: boolean;
   /** Its messages have checksums: for where bits flip on the way. */
@@ -38,11 +41,11 @@ const NUDGE = 8;
 const LOAD = { batch: 10, everyMs: 30, serves: true, isLater: false } as const;
 
 /**
- * A gateway, three producers and three processes of consumers, under load, each with a way of its own to the gateway. Who disturbs
+ * A gateway, or a cluster of some, three producers and three processes of consumers, under load, each with a way of its own to the gateway. Who disturbs
  * them finds here whom to disturb, and gives them back as they were.
  */
 export class World {
-  readonly gateway: GatewayParty;
+  readonly gateways: readonly GatewayParty[];
   readonly producers: readonly ProducerParty[];
   readonly consumers: readonly ConsumerParty[];
   /** Where its files lie. */
@@ -65,14 +68,14 @@ export class World {
 
   private constructor(
     folder: string,
-    gateway: GatewayParty,
+    gateways: readonly GatewayParty[],
     producers: readonly ProducerParty[],
     consumers: readonly ConsumerParty[],
     options: WorldOptions,
   ) {
     this.folder = folder;
     this.historyFile = historyFileIn(folder);
-    this.gateway = gateway;
+    this.gateways = gateways;
     this.producers = producers;
     this.consumers = consumers;
     this.#options = options;
@@ -91,38 +94,36 @@ export class World {
   }
 
   static async #startIn(folder: string, random: Random, options: WorldOptions): Promise<World> {
-    const port = await freePort();
     const [resumeWindowMs, modulates] = [random.pick([5000, 30_000]), random.next() < 0.75];
     options.log?.(
-      `a gateway ${modulates ? "with" : "without"} a process for modulators, a resume window of ${resumeWindowMs} ms`,
+      `${options.gateways} gateways ${modulates ? "with" : "without"} processes for modulators, a resume window of ${resumeWindowMs} ms`,
     );
-    const gateway = await GatewayParty.start(
-      {
-        historyFile: historyFileIn(folder),
-        checksums: options.hasChecksums,
-        heartbeatMs: 1000,
-        resumeWindowMs,
-        modulates,
-      },
-      port,
-    );
+    const gateways = await startGateways(folder, {
+      count: options.gateways,
+      checksums: options.hasChecksums,
+      resumeWindowMs,
+      modulates,
+    });
+    const portOf = (i: number): number => (gateways[i % gateways.length] as GatewayParty).port;
     const all = CHANNELS.flatMap(channel => meaningsOf(channel).map(meaning => [channel, meaning] as const));
-    const create = (name: string, without: MeaningName): Promise<ConsumerParty> =>
+    const create = (name: string, i: number, without: MeaningName): Promise<ConsumerParty> =>
       ConsumerParty.create(
         name,
-        port,
+        portOf(i),
         all.filter(([, meaning]) => meaning !== without),
       );
     const consumers = await Promise.all([
-      ConsumerParty.create("A", port, all),
-      create("B", "gathered"),
+      ConsumerParty.create("A", portOf(0), all),
+      create("B", 1, "gathered"),
       // What is handed over.
-      create("H", "fourth"),
+      create("H", 2, "fourth"),
     ]);
     const producers = await Promise.all(
-      [true, true, false].map((modulates, i) => ProducerParty.create(i + 1, port, { ...LOAD, modulates })),
+      [true, true, false].map((modulates, i) =>
+        ProducerParty.create(i + 1, portOf(i + 1), { ...LOAD, modulates }),
+      ),
     );
-    const world = new World(folder, gateway, producers, consumers, options);
+    const world = new World(folder, gateways, producers, consumers, options);
     try {
       for (const consumer of consumers) await consumer.start();
       for (const producer of producers) await producer.start();
@@ -139,6 +140,11 @@ export class World {
     const now = before.catch(() => {}).then(disturb);
     this.#locks.set(party, now);
     return now;
+  }
+
+  /** The one gateway, or the one at which visitors are and which has the history's file that is spoilt. */
+  get gateway(): GatewayParty {
+    return this.gateways[0] as GatewayParty;
   }
 
   /** The gateway ended in a way in which it could not hand on what it had. */
@@ -195,7 +201,8 @@ export class World {
     const ended = this.#ended.slice(this.#endedBefore);
     if (this.#isForgetful || this.gateway.hasSalvaged) for (const reader of this.#readers) reader.forgive();
     // Nobody knows any more what such a gateway had of producers that have gone.
-    if (this.#gatewayDied) for (const source of ended) if (!isKept(source.channel)) source.due = 0;
+    const keeps = this.gateways.length === 1;
+    if (this.#gatewayDied) for (const source of ended) if (!keeps || !isKept(source.channel)) source.due = 0;
     await this.#eachProducer(producer => producer.pause());
     await this.#flush();
     let isWhole = await this.#quiet();
@@ -216,11 +223,11 @@ export class World {
       endedConsumers += consumer.ended;
       consumer.ended = 0;
     }
-    if (this.gateway.failedStarts > 0)
-      notes.push(
-        `the gateway did not come to run: ${this.gateway.failedStarts} times; ${this.gateway.log.at(-1)}`,
-      );
-    this.gateway.failedStarts = 0;
+    for (const gateway of this.gateways) {
+      const { failedStarts, log } = gateway;
+      if (failedStarts > 0) notes.push(`a gateway did not come to run: ${failedStarts} times; ${log.at(-1)}`);
+      gateway.failedStarts = 0;
+    }
     this.#endedBefore = this.#ended.length;
     this.#gatewayDied = false;
     await Promise.all(this.#readers.splice(0).map(reader => reader.stop()));
@@ -232,7 +239,7 @@ export class World {
     this.#isOver = true;
     await Promise.all([...this.producers, ...this.#visitors, ...this.#watched].map(party => party.stop()));
     await this.#collecting;
-    await this.gateway.stop();
+    await Promise.all(this.gateways.map(gateway => gateway.stop()));
     await remove(this.folder);
   }
 
@@ -298,6 +305,40 @@ export class World {
 
 function historyFileIn(folder: string): string {
   return join(folder, "history.sqlite");
+}
+
+async function startGateways(
+  folder: string,
+  {
+    count,
+    ...options
+  }: { count: number } & Pick<ChaosGatewayOptions, "checksums" | "resumeWindowMs" | "modulates">,
+): Promise<GatewayParty[]> {
+  const secretFile = join(folder, "secret");
+  await writeFile(secretFile, "a secret of this cluster");
+  const ports = await freePorts(2 * count);
+  const members = ports.slice(count).map(port => `127.0.0.1:${port}`);
+  return Promise.all(
+    members.map((self, i) =>
+      GatewayParty.start(
+        {
+          ...options,
+          heartbeatMs: 1000,
+          ...(count > 1
+            ? { cluster: { members, self, secretFile } }
+            : { historyFile: historyFileIn(folder) }),
+        },
+        ports[i] as number,
+      ),
+    ),
+  );
+}
+
+/** Each another one. */
+async function freePorts(count: number): Promise<number[]> {
+  const ports = new Set<number>();
+  while (ports.size < count) ports.add(await freePort());
+  return [...ports];
 }
 
 async function remove(folder: string): Promise<void> {

@@ -53,7 +53,7 @@ export const chaos: Suite = {
   },
 };
 
-function faultName(name: string): FaultName {
+export function faultName(name: string): FaultName {
   const known = FAULT_NAMES.find(one => one === name);
   if (known === undefined)
     throw new Error(`there is no fault "${name}"; there are ${FAULT_NAMES.join(", ")}`);
@@ -61,7 +61,7 @@ function faultName(name: string): FaultName {
 }
 
 /** Each kind with its counts; those of what went wrong at the same time are among them. */
-function kindLines(kinds: ChaosResult["kinds"]): string[] {
+export function kindLines(kinds: ChaosResult["kinds"]): string[] {
   return [...kinds]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([kind, { times, verdicts, ended }]) => {

@@ -151,6 +151,11 @@ export function checkGatewayOptions(options: GatewayOptions): void {
   for (const origin of origins) checkOrigin(origin);
   for (const host of hosts) checkHost(host);
   checkOwners(options);
+  if (options.cluster !== undefined && options.historyFile !== undefined)
+    throw new JechoError(
+      "ARGUMENT_INVALID",
+      "a gateway of a cluster keeps no history in a file yet: what it has of a channel stays behind when that moves",
+    );
 }
 
 function checkOwners({ owners, tokens }: GatewayOptions): void {

@@ -46,6 +46,8 @@ export class ChannelManager implements ChannelOwner {
   /** Few channels have any. */
   #outlets: Outlets | undefined;
   #idle: NodeJS.Timeout | undefined;
+  /** Whether the channel's home is another gateway by now: nothing of it goes on here. */
+  isMoved = false;
   /** Undefined as long as no consumer of the channel itself has a type. */
   #reads: ReadTypes | undefined;
 
@@ -232,7 +234,7 @@ export class ChannelManager implements ChannelOwner {
   removeProducer(producer: GatewayProducer): void {
     const { connection, outlet } = producer;
     this.names.forgetProducer(producer);
-    this.unmade.left(producer);
+    if (!this.isMoved) this.unmade.left(producer);
     for (const { channel } of this.derivations) channel.lanes.leave(producer.number);
     if (outlet !== undefined) this.outlets.remove(producer);
     else {
@@ -476,6 +478,21 @@ export class ChannelManager implements ChannelOwner {
   /** The producers whose processes send events of the channel or derived channel of this number, unless others do in their stead. */
   #sendersOf(channel: number): Producers {
     return this.names.derived(channel)?.senders ?? this.producers;
+  }
+
+  /** Connections that have consumers here, or are to have some. */
+  *consuming(): Generator<Connection> {
+    for (const { connection } of this.consumers) yield connection;
+    for (const { placements } of this.derivations) yield* placements.joining();
+  }
+
+  /** The channel's home is another gateway, and all who used it here have gone to look for it there: nothing is kept for their return. */
+  movedOut(): void {
+    for (const channel of [this.channel, ...Array.from(this.derivations, ({ channel }) => channel)]) {
+      channel.demand.stopAwaiting();
+      channel.history = undefined;
+    }
+    this.#forget();
   }
 
   /** Forgets the channel if it has no endpoints. */

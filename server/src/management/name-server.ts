@@ -192,16 +192,19 @@ export class NameServer {
     return this.#derived.get(number);
   }
 
-  /** Has those who use channels whose home is another gateway by now look for them there. */
+  /**
+   * Has those who use channels whose home is another gateway by now look for them there. Producers are the first: they keep their events until they are there, and are
+   * not to hear that their modulators go.
+   */
   moveOut(isHome: (channel: string) => boolean): void {
-    for (const { name, producers, consumers } of [...this.#managers.values()]) {
-      if (isHome(name)) continue;
-      const users = producers.connections();
-      for (const { connection } of consumers) users.add(connection);
-      // The gateway's own process serves other channels, too.
-      users.delete(this.#modulating as Connection);
-      for (const user of users) user.end("CHANNEL_MOVED");
-    }
+    const moved = [...this.#managers.values()].filter(({ name }) => !isHome(name));
+    for (const manager of moved) manager.isMoved = true;
+    const users = new Set(moved.flatMap(({ producers }) => [...producers.connections()]));
+    for (const manager of moved) for (const connection of manager.consuming()) users.add(connection);
+    // The gateway's own process serves other channels, too.
+    users.delete(this.#modulating as Connection);
+    for (const user of users) user.end("CHANNEL_MOVED");
+    for (const manager of moved) manager.movedOut();
   }
 
   /** Forgets a channel that nobody uses any more. */

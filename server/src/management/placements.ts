@@ -73,6 +73,11 @@ export class Placements {
         for (const place of state.sources) if (place.origin !== 0n) yield place;
   }
 
+  /** Connections of consumers that are to be opened. */
+  *joining(): Generator<Connection> {
+    for (const { connection } of this.#joining) yield connection;
+  }
+
   /** Whether any consumer is to be opened. */
   get isJoined(): boolean {
     return this.#joining.size > 0;
