@@ -183,8 +183,9 @@ async function restartGateway(
   const awayMs = random.pick([0, 300, 2000]);
   const gateway = random.pick(world.gateways);
   await world.exclusively(gateway, async () => {
-    // Of a cluster's channels the home is another one then, which has nothing of their past.
-    if (signal === "SIGKILL" || world.gateways.length > 1) world.gatewayDied();
+    // Of a cluster's channels the home is another one then, which has nothing of their past. Nor has the next gateway anything for who is away.
+    const isAway = world.consumers.some(({ cutter }) => cutter.refuses);
+    if (signal === "SIGKILL" || world.gateways.length > 1 || isAway) world.gatewayDied();
     await gateway.end(signal);
     await delay(awayMs);
     await meanwhile();
