@@ -13,6 +13,7 @@ import type { ClientConnection } from "../connections/client-connection.ts";
 import { SOCKET_LOW_BYTES } from "../delivery/listener.ts";
 import type { Members } from "./members.ts";
 import { gatewayOf } from "./numbers.ts";
+import { baseOf, EVERYWHERE, HERE, routeOf } from "./routes.ts";
 import {
   type Followed,
   fromJson,
@@ -135,10 +136,25 @@ export class Edge {
     if (frame.kind === "Hello" || frame.kind === "Token") this.#tokens.set(connection, frame.token);
     if (connection.subject === undefined) return false;
     if (frame.kind === "OpenConsumer") this.#bring(connection, frame);
-    const homes = this.#homesOf(connection, frame);
-    for (const home of homes)
-      if (home !== this.#members.self) this.#gather(connection, home, frame, message, start, end);
-    return !homes.has(this.#members.self) || this.#holds(connection, frame);
+    const route = routeOf(frame);
+    if (route === HERE) return this.#holds(connection, frame);
+    if (route === EVERYWHERE) {
+      for (const home of this.#others(connection, frame))
+        this.#gather(connection, home, frame, message, start, end);
+      return this.#holds(connection, frame);
+    }
+    const home = typeof route === "number" ? gatewayOf(route) : this.#members.homeOf(route);
+    if (home === this.#members.self) return false;
+    this.#gather(connection, home, frame, message, start, end);
+    return true;
+  }
+
+  /** Other gateways that a frame is for which is for all. */
+  #others(connection: ClientConnection, frame: Frame): Iterable<number> {
+    const client = this.#clients.get(connection);
+    // Each home that has something to confirm does so by the answer to a question.
+    const isMeant = frame.kind !== "Ping" || (client !== undefined && client.unconfirmed.length > 0);
+    return isMeant ? [...(client?.homes.keys() ?? [])] : [];
   }
 
   /** Sends what was gathered: the message's bytes may be gone after that. */
@@ -219,55 +235,6 @@ export class Edge {
     for (const carrier of this.#carriers.values()) carrier.end();
   }
 
-  #homesOf(connection: ClientConnection, frame: Frame): Set<number> {
-    const { self } = this.#members;
-    const client = this.#clients.get(connection);
-    switch (frame.kind) {
-      case "Events":
-      case "Position":
-      case "GiveUp":
-      case "Ack":
-        return new Set([gatewayOf(frame.channel)]);
-      case "OpenProducer":
-      case "OpenConsumer":
-      case "WantTypes":
-        return this.#homeOf(baseOf(frame.channel));
-      case "CloseEndpoint":
-        return new Set([gatewayOf(frame.endpoint)]);
-      case "Flow":
-      case "Removed":
-      case "Impaired":
-      case "Tiered":
-        return new Set([gatewayOf(frame.derived)]);
-      case "Installed":
-      case "Refused":
-      case "Noted":
-      case "Surveyed":
-      case "Yielded":
-        return new Set([gatewayOf(frame.request)]);
-      case "OpenObject":
-        return this.#homeOf(frame.object);
-      case "ObjectUpdate":
-        return this.#homeOf(frame.object);
-      case "PullObject":
-        return new Set([gatewayOf(frame.derived === 0 ? frame.copy : frame.derived)]);
-      case "ObjectWrite":
-      case "ObjectTaken":
-        return new Set([gatewayOf(frame.copy)]);
-      case "Token":
-        return new Set([self, ...(client?.homes.keys() ?? [])]);
-      case "Ping":
-        // Each home confirms what it has taken.
-        return new Set([self, ...(client?.unconfirmed.length ? client.homes.keys() : [])]);
-      default:
-        return new Set([self]);
-    }
-  }
-
-  #homeOf(name: string): Set<number> {
-    return new Set([this.#members.homeOf(name)]);
-  }
-
   #gather(
     connection: ClientConnection,
     home: number,
@@ -297,7 +264,7 @@ export class Edge {
 
   /** Shared objects that come along with a modulator are known at their own homes, too. */
   #bring(connection: ClientConnection, { channel, modulator }: OpenConsumer): void {
-    const [home] = this.#homeOf(baseOf(channel));
+    const home = this.#members.homeOf(baseOf(channel));
     const away = new Map<number, SharedState[]>();
     for (const state of modulator?.objects ?? []) {
       const theirs = this.#members.homeOf(state.object);
@@ -474,11 +441,6 @@ export class Edge {
       client.connection.end("CHANNEL_MOVED", "the gateway that had some of its channels has gone");
     }
   }
-}
-
-/** The name of the channel that this one is derived of, or its own. */
-export function baseOf(channel: string): string {
-  return channel.split("#", 1)[0] as string;
 }
 
 function nameOf(home: number, topic: number): string {

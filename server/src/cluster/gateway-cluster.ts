@@ -5,11 +5,12 @@ import type { Frame, SharedState } from "@jecho/shared/internal";
 import type { ClientConnection } from "../connections/client-connection.ts";
 import type { ConnectionSocket } from "../connections/connection.ts";
 import type { ObjectHomes } from "../objects/object-homes.ts";
-import { baseOf, Edge, type EdgeHost } from "./edge.ts";
+import { Edge, type EdgeHost } from "./edge.ts";
 import { Members } from "./members.ts";
 import { MOST_GATEWAYS } from "./numbers.ts";
 import { RemoteClient, type RemoteSocket } from "./remote-client.ts";
 import { RemoteClients, type RemoteHost } from "./remote-clients.ts";
+import { baseOf } from "./routes.ts";
 import { addressOf, TcpCarriers } from "./tcp-carriers.ts";
 import type { Carriers } from "./trunk-carrier.ts";
 
@@ -65,7 +66,13 @@ export class GatewayCluster {
     host: ClusterHost,
   ) {
     this.#host = host;
-    this.#members = new Members(index, () => host.moved(channel => this.#members.isHomeOf(channel)));
+    this.#members = new Members(index, (other, isThere) => {
+      const { size } = this.#members.present;
+      host.log(
+        `the gateway ${members[other]} ${isThere ? "is there" : "has gone"}: ${size} of ${members.length} share channels`,
+      );
+      host.moved(channel => this.#members.isHomeOf(channel));
+    });
     this.#carriers = new TcpCarriers({
       members,
       self: index,

@@ -8,10 +8,10 @@ import { createHash } from "node:crypto";
 export class Members {
   readonly self: number;
   readonly #present: Set<number>;
-  readonly #changed: () => void;
+  readonly #changed: (index: number, isThere: boolean) => void;
 
   /** @param self this gateway's index @param changed called when a gateway has come or gone */
-  constructor(self: number, changed: () => void) {
+  constructor(self: number, changed: (index: number, isThere: boolean) => void) {
     this.self = self;
     this.#present = new Set([self]);
     this.#changed = changed;
@@ -24,11 +24,11 @@ export class Members {
 
   came(index: number): void {
     this.#present.add(index);
-    this.#changed();
+    this.#changed(index, true);
   }
 
   left(index: number): void {
-    if (this.#present.delete(index)) this.#changed();
+    if (this.#present.delete(index)) this.#changed(index, false);
   }
 
   /** Index of the gateway that is the home of the channel, or shared object, with this name. */

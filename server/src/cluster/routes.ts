@@ -1,0 +1,55 @@
+import type { Frame } from "@jecho/shared/internal";
+
+/** For the gateway that the client is connected to. */
+export const HERE = Symbol("here");
+/** For that one, and all others that the client has something at. */
+export const EVERYWHERE = Symbol("everywhere");
+
+/** The gateways that a client's frame is for: the home of the channel or shared object with this name, or the one that gave this number. */
+export type Route = string | number | typeof HERE | typeof EVERYWHERE;
+
+/** Finds a frame's route by what it is about. */
+export function routeOf(frame: Frame): Route {
+  switch (frame.kind) {
+    case "Events":
+    case "Position":
+    case "GiveUp":
+    case "Ack":
+      return frame.channel;
+    case "OpenProducer":
+    case "OpenConsumer":
+    case "WantTypes":
+      return baseOf(frame.channel);
+    case "CloseEndpoint":
+      return frame.endpoint;
+    case "Flow":
+    case "Removed":
+    case "Impaired":
+    case "Tiered":
+      return frame.derived;
+    case "Installed":
+    case "Refused":
+    case "Noted":
+    case "Surveyed":
+    case "Yielded":
+      return frame.request;
+    case "OpenObject":
+    case "ObjectUpdate":
+      return frame.object;
+    case "PullObject":
+      return frame.derived === 0 ? frame.copy : frame.derived;
+    case "ObjectWrite":
+    case "ObjectTaken":
+      return frame.copy;
+    case "Token":
+    case "Ping":
+      return EVERYWHERE;
+    default:
+      return HERE;
+  }
+}
+
+/** The name of the channel that this one is derived of, or its own. */
+export function baseOf(channel: string): string {
+  return channel.split("#", 1)[0] as string;
+}
