@@ -6,10 +6,10 @@ export const HERE = Symbol("here");
 export const EVERYWHERE = Symbol("everywhere");
 
 /** The gateways that a client's frame is for: the home of the channel or shared object with this name, or the one that gave this number. */
-export type Route = string | number | typeof HERE | typeof EVERYWHERE;
+export type FrameRoute = string | number | typeof HERE | typeof EVERYWHERE;
 
 /** Finds a frame's route by what it is about. */
-export function routeOf(frame: Frame): Route {
+export function routeOf(frame: Frame): FrameRoute {
   switch (frame.kind) {
     case "Events":
     case "Position":

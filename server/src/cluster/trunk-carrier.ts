@@ -18,7 +18,7 @@ export interface CarrierEvents {
   ended(): void;
 }
 
-/** Connects the gateways of a cluster. `server/test/cluster/carriers.test.ts` says what each implementation has to do. */
+/** Connects the gateways of a cluster. `server/test/cluster/tcp-carriers.test.ts` says what each implementation has to do. */
 export interface Carriers {
   /**
    * Takes carriers that other gateways open to this one, and opens one to each of them, again and again as long as it is not there.
