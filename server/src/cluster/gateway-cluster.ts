@@ -4,6 +4,7 @@ import { JechoError } from "@jecho/shared";
 import type { Frame, SharedState } from "@jecho/shared/internal";
 import type { ClientConnection } from "../connections/client-connection.ts";
 import type { ConnectionSocket } from "../connections/connection.ts";
+import { PassingSocket } from "../connections/passing-socket.ts";
 import type { ObjectHomes } from "../objects/object-homes.ts";
 import { Edge, type EdgeHost } from "./edge.ts";
 import { Members } from "./members.ts";
@@ -176,38 +177,17 @@ export class GatewayCluster {
 }
 
 /** A socket of a client that is connected here. */
-class ClusterSocket implements ConnectionSocket {
-  readonly #socket: ConnectionSocket;
+class ClusterSocket extends PassingSocket {
   readonly #publish: (topic: string, message: Uint8Array) => void;
 
   constructor(socket: ConnectionSocket, publish: (topic: string, message: Uint8Array) => void) {
-    this.#socket = socket;
+    super(socket);
     this.#publish = publish;
   }
 
-  send(message: Uint8Array, isBinary?: boolean): number {
-    return this.#socket.send(message, isBinary);
-  }
-
-  publish(topic: string, message: Uint8Array, isBinary?: boolean): boolean {
+  override publish(topic: string, message: Uint8Array, ...how: [isBinary?: boolean]): boolean {
     this.#publish(topic, message);
-    return this.#socket.publish(topic, message, isBinary);
-  }
-
-  subscribe(topic: string): boolean {
-    return this.#socket.subscribe(topic);
-  }
-
-  unsubscribe(topic: string): boolean {
-    return this.#socket.unsubscribe(topic);
-  }
-
-  end(code?: number, reason?: string): void {
-    this.#socket.end(code, reason);
-  }
-
-  getBufferedAmount(): number {
-    return this.#socket.getBufferedAmount();
+    return super.publish(topic, message, ...how);
   }
 }
 

@@ -1,38 +1,22 @@
 import type { Sealer } from "@jecho/shared/internal";
 import type { ConnectionSocket } from "./connection.ts";
+import { PassingSocket } from "./passing-socket.ts";
 
 /** A connection's socket where each message has its checksum behind it. */
-export class SealingSocket implements ConnectionSocket {
-  readonly #socket: ConnectionSocket;
+export class SealingSocket extends PassingSocket {
   /** One sealer for all sockets of a gateway: uWebSockets.js copies messages that it does not send at once. */
   readonly #sealer: Sealer;
 
   constructor(socket: ConnectionSocket, sealer: Sealer) {
-    this.#socket = socket;
+    super(socket);
     this.#sealer = sealer;
   }
 
-  send(message: Uint8Array, ...how: [isBinary?: boolean]): number {
-    return this.#socket.send(this.#sealer.seal(message), ...how);
+  override send(message: Uint8Array, ...how: [isBinary?: boolean]): number {
+    return super.send(this.#sealer.seal(message), ...how);
   }
 
-  publish(topic: string, message: Uint8Array, ...how: [isBinary?: boolean]): boolean {
-    return this.#socket.publish(topic, this.#sealer.seal(message), ...how);
-  }
-
-  subscribe(topic: string): boolean {
-    return this.#socket.subscribe(topic);
-  }
-
-  unsubscribe(topic: string): boolean {
-    return this.#socket.unsubscribe(topic);
-  }
-
-  end(code?: number, reason?: string): void {
-    this.#socket.end(code, reason);
-  }
-
-  getBufferedAmount(): number {
-    return this.#socket.getBufferedAmount();
+  override publish(topic: string, message: Uint8Array, ...how: [isBinary?: boolean]): boolean {
+    return super.publish(topic, this.#sealer.seal(message), ...how);
   }
 }
