@@ -29,7 +29,7 @@ export const FAULTS = {
   },
   "gateway-stopped": (world, random) => {
     const gateway = random.pick(world.gateways);
-    // What a stopped gateway has of producers that go meanwhile is nobody's when its channels have another home.
+    // A stopped gateway's channels get another home, which has nothing of producers that go meanwhile.
     if (world.gateways.length > 1) world.gatewayDied();
     return stop(() => gateway.pid, random);
   },
@@ -183,7 +183,7 @@ async function restartGateway(
   const awayMs = random.pick([0, 300, 2000]);
   const gateway = random.pick(world.gateways);
   await world.exclusively(gateway, async () => {
-    // Of a cluster's channels the home is another one then, which has nothing of their past. Nor has the next gateway anything for who is away.
+    // The next home of a cluster's channels has nothing of their past, and the next gateway has nothing for consumers that are away.
     const isAway = world.consumers.some(({ cutter }) => cutter.refuses);
     if (signal === "SIGKILL" || world.gateways.length > 1 || isAway) world.gatewayDied();
     await gateway.end(signal);

@@ -11,7 +11,7 @@ const QUICK_FAULTS = 6;
 const [PATIENCE_MS, QUICK_PATIENCE_MS] = [15_000, 8000];
 const MOST_NOTES = 60;
 
-/** What is about the history's file, which stays with its gateway when a channel moves, and about sessions that are handed over. */
+/** Faults of the history's file, which no gateway of a cluster has, and of sessions that are handed over, which clusters cannot do yet. */
 const NOT_OF_CLUSTERS: ReadonlySet<FaultName> = new Set([
   "reader-of-the-past",
   "disk-full",

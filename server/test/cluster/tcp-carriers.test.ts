@@ -7,7 +7,7 @@ import type { TrunkCarrier } from "../../src/cluster/trunk-carrier.ts";
 const SECRET = "a secret of the cluster's own";
 const LIMIT_BYTES = 1 << 20;
 
-/** What one end of a carrier has seen. */
+/** One end of a carrier: the messages that came, and whether it has ended. */
 class End {
   readonly messages: Uint8Array[] = [];
   hasEnded = false;
