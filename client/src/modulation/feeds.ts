@@ -206,7 +206,10 @@ export class Feeds {
   ): void {
     const { feedName } = entry;
     if (!this.#feeds.has(feedName)) return;
-    const run = first === 0 ? frame : frame.slice(first);
+    const isOlder = frame.epoch !== entry.open?.epoch;
+    const run = first > 0 ? frame.slice(first) : isOlder ? frame.copy() : frame;
+    // A consumer that comes back later may have what an earlier gateway's modulator made of it.
+    if (isOlder) run.goAgain();
     const { channel, producer, raised, count } = run;
     const of = counting && provenanceOf(counting, run, missing);
     if (of !== undefined)

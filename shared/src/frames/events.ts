@@ -20,6 +20,8 @@ import {
 
 /** Flag of a derived run: the same call of the modulator made further runs, the last of which accounts for what the call was given. */
 const FLAG_PART = 4;
+/** Flag of a run that an earlier gateway may have passed on: modulators take it by itself, for what was made of it then was made of it alone. */
+const FLAG_AGAIN = 8;
 
 const NO_VERSIONS: readonly number[] = [];
 
@@ -145,6 +147,11 @@ export class EventsFrame {
     this.#flag(FLAG_SYNC, false);
   }
 
+  /** Sets flag 8: an earlier gateway may have passed the run on. */
+  goAgain(): void {
+    this.#flag(FLAG_AGAIN, true);
+  }
+
   #flag(flag: number, isSet: boolean): void {
     const { flags } = this;
     const changed = isSet ? flags | flag : flags & ~flag;
@@ -195,6 +202,11 @@ export class EventsFrame {
   /** Whether further runs of the same modulator call follow. The last one accounts for the events that the call was given. */
   get isPart(): boolean {
     return (this.flags & FLAG_PART) !== 0;
+  }
+
+  /** Whether an earlier gateway may have passed the run on. */
+  get isAgain(): boolean {
+    return (this.flags & FLAG_AGAIN) !== 0;
   }
 
   /** Copies the run into memory of its own. */

@@ -65,6 +65,8 @@ interface ConsumerAt {
   readonly number: number;
   /** The channel's, or derived channel's. */
   readonly channelNumber: number;
+  /** The present epoch of that channel. */
+  readonly epoch: number;
   readonly change: Change | undefined;
 }
 

@@ -442,9 +442,10 @@ export class Openings {
 function placed({
   consumer: number,
   channel: channelNumber,
+  epoch,
   replay,
 }: Opened<"ConsumerOpened">): OpenConsumerState {
-  const at = { number, channelNumber, change: undefined };
+  const at = { number, channelNumber, epoch, change: undefined };
   return replay === 0 ? { is: "live", ...at } : { is: "replaying", replay, ...at };
 }
 

@@ -198,6 +198,7 @@ export class Outbox {
         const copy = frame.copy();
         // Who waited for it was told; the event itself still goes to those who have not had it.
         copy.forgetSync();
+        copy.goAgain();
         this.hold(lane, copy);
       };
       for (const part of parts) parseMessage(part, take);

@@ -45,7 +45,7 @@ test("HIST-2: what is raised here while a consumer is sent the past waits within
   };
   const consumer = new ConsumerEndpoint(request, port, new EndpointIndex(reception));
   consumer.become({ is: "asked", awaits: { request: 1 }, after: NEW });
-  const at = { number: 2, channelNumber: 3, change: undefined };
+  const at = { number: 2, channelNumber: 3, epoch: 1, change: undefined };
   consumer.become({ is: "replaying", replay: 4, ...at });
   const lane = new Lanes().usual;
   consumer.tracker.place(lane.source, 0);

@@ -111,7 +111,7 @@ function isContinued(a: Raised, b: Raised): boolean {
   if (a.tag !== undefined || b.tag !== undefined || a.after.length > 0 || a.passed.length > 0) return false;
   const [from, to] = [a.run, b.run];
   if (from.producer !== to.producer || from.token !== to.token || from.flags !== to.flags) return false;
-  if ((from.flags & FLAG_URGENT) !== 0 || from.parameters !== to.parameters) return false;
+  if (from.isAgain || (from.flags & FLAG_URGENT) !== 0 || from.parameters !== to.parameters) return false;
   if (from.versionsAt !== 0 || to.versionsAt !== 0) {
     const versions = to.versions;
     if (
