@@ -319,8 +319,8 @@ export class Openings {
   replayed({ consumer: number, replay }: Opened<"Replayed">): void {
     const consumer = this.#index.consumerOf(number);
     if (consumer?.state.is !== "replaying" || consumer.state.replay !== replay) return;
-    const { channelNumber, change } = consumer.state;
-    consumer.become({ is: "live", number, channelNumber, change });
+    const { channelNumber, epoch, change } = consumer.state;
+    consumer.become({ is: "live", number, channelNumber, epoch, change });
     this.#reception.handWaiting(consumer);
     if (consumer.past === undefined) consumer.listener.notify({ is: "replayed", endpoint: consumer.id });
   }

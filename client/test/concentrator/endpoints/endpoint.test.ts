@@ -158,9 +158,9 @@ test("a state that cannot follow is refused", () => {
   const model = new EndpointModel(1);
   model.add("consumer", 0, "a");
   const [endpoint] = model.everything as [ConsumerEndpoint];
-  expect(() => endpoint.become({ is: "live", number: 1, channelNumber: 1, change: undefined })).toThrow(
-    "an endpoint that is new cannot be live",
-  );
+  expect(() =>
+    endpoint.become({ is: "live", number: 1, channelNumber: 1, epoch: 1, change: undefined }),
+  ).toThrow("an endpoint that is new cannot be live");
   expect(endpoint.state).toBe(NEW);
   model.check();
 });
