@@ -283,7 +283,8 @@ export class Dispatcher {
     if (!IMPAIRING.has(errorCode(code)) || derived?.placements.wasAsked(connection) === false)
       throw new JechoError("FRAME_UNEXPECTED", "Impaired of what it cannot be");
     // Who runs it for its own consumers alone says nothing about others.
-    if (derived?.placements.isMaker(connection)) derived.manager.modulatorImpaired(derived, code, message);
+    if (derived?.placements.isMaker(connection))
+      derived.manager.derivedChannels.impaired(derived, code, message);
     else if (derived?.placements.isOwn(connection))
       connection.send({ kind: "Impaired", derived: number, code, message });
   }

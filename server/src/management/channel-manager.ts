@@ -1,5 +1,5 @@
 import { JechoError, type Type } from "@jecho/shared";
-import type { EventsFrame, Modulator } from "@jecho/shared/internal";
+import type { EventsFrame } from "@jecho/shared/internal";
 import type { ClientConnection } from "../connections/client-connection.ts";
 import type { Connection } from "../connections/connection.ts";
 import type { Channel, ChannelOwner } from "../delivery/channel.ts";
@@ -16,8 +16,8 @@ import {
   tellType,
 } from "./consumer.ts";
 import { Derivations } from "./derivations.ts";
-import { DerivedChannel } from "./derived-channel.ts";
-import type { GatewayInstallation } from "./installation.ts";
+import type { DerivedChannel } from "./derived-channel.ts";
+import { DerivedChannels } from "./derived-channels.ts";
 import type { NameServer } from "./name-server.ts";
 import { Outlets } from "./outlets.ts";
 import type { GatewayProducer } from "./producers.ts";
@@ -40,8 +40,8 @@ export class ChannelManager implements ChannelOwner {
   readonly producers = new Producers();
   readonly consumers = new GatewayConsumers();
   readonly derivations: Derivations<DerivedChannel>;
+  readonly derivedChannels: DerivedChannels;
   readonly unmade: UnmadeSources;
-  readonly #objects: SharedObjects;
   readonly #keeper: HistoryKeeper;
   /** Few channels have any. */
   #outlets: Outlets | undefined;
@@ -59,8 +59,8 @@ export class ChannelManager implements ChannelOwner {
     this.types = new WrittenTypes(names.types, names.limits.typesPerChannel);
     this.derivations = new Derivations(name, names.limits.namesPerChannel);
     this.unmade = new UnmadeSources(this.channel.lanes, this.derivations, names.keeping.resumeWindowMs);
-    this.#objects = objects;
     this.#keeper = new HistoryKeeper(name, names.keeping, this.types);
+    this.derivedChannels = new DerivedChannels(this, objects, this.#keeper);
     this.#keeper.restore(this.channel);
   }
 
@@ -178,57 +178,22 @@ export class ChannelManager implements ChannelOwner {
    */
   async admit({ connection }: GatewayProducer): Promise<void> {
     const isFirst = this.producers.of(connection).length === 1;
-    if (!isFirst) for (const derived of this.derivations) this.announcePlacements(derived);
-    const installing = isFirst ? this.#installAt(connection, () => true) : undefined;
+    if (!isFirst) for (const derived of this.derivations) this.derivedChannels.announce(derived);
+    const installing = isFirst ? this.derivedChannels.installAt(connection, () => true) : undefined;
     if (!(await this.producers.admit(connection, installing))) return;
-    for (const { channel } of this.derivations) this.#tellDemand(channel);
+    for (const { channel } of this.derivations) this.tellDemand(channel);
     // The first word on the channel itself says that all is installed.
     this.channel.tellDemand(connection);
   }
 
-  /** A process feeds these derived channels from now on. @returns when all are settled; undefined where they are */
-  #installAt(
-    connection: Connection,
-    isMeant: (derived: DerivedChannel) => boolean,
-  ): Promise<void> | undefined {
-    // Those before others come first.
-    for (const derived of this.derivations) if (isMeant(derived)) derived.placements.feed(connection);
-    return this.#settled(connection, isMeant);
-  }
-
-  /** Others may come meanwhile. */
-  #settled(connection: Connection, isMeant: (derived: DerivedChannel) => boolean): Promise<void> | undefined {
-    const installing: Promise<void>[] = [];
-    for (const derived of this.derivations) {
-      const settled = isMeant(derived) ? derived.placements.settled(connection) : undefined;
-      if (settled !== undefined) installing.push(settled);
-    }
-    if (installing.length === 0) return undefined;
-    return Promise.all(installing).then(() => this.#settled(connection, isMeant));
-  }
-
-  /** A process publishes into this derived channel: gives it what is installed behind that. */
-  installBehind(derived: DerivedChannel, connection: Connection): Promise<void> | undefined {
-    return this.#installAt(connection, one => one.isBehind(derived));
-  }
-
-  /** A process publishes into this derived channel no more. */
-  leftBehind(derived: DerivedChannel, connection: Connection): void {
-    for (const one of this.derivations) {
-      if (!one.isBehind(derived)) continue;
-      if (!one.feeders.isAt(connection)) one.placements.remove(connection);
-      this.announcePlacements(one);
-    }
+  /** A derived channel has gone: its producers have nothing to publish into. */
+  detach(derived: DerivedChannel): void {
+    this.#outlets?.detach(derived);
   }
 
   /** The modulator of this derived channel has declared its output's type. */
   reviewOutlets(derived: DerivedChannel): void {
     this.#outlets?.review(derived);
-  }
-
-  /** Tells the demand for everything behind a derived channel. */
-  tellDemandBehind(derived: DerivedChannel): void {
-    for (const one of this.derivations) if (one.isBehind(derived)) this.#tellDemand(one.channel);
   }
 
   removeProducer(producer: GatewayProducer): void {
@@ -241,7 +206,7 @@ export class ChannelManager implements ChannelOwner {
       const isLast = this.producers.remove(producer);
       for (const derived of this.derivations) {
         if (isLast && !derived.feeders.isAt(connection)) derived.placements.remove(connection);
-        this.announcePlacements(derived);
+        this.derivedChannels.announce(derived);
       }
     }
     this.forgetIfUnused();
@@ -251,38 +216,6 @@ export class ChannelManager implements ChannelOwner {
   nameDerived(derived: DerivedChannel, name: string): void {
     this.derivations.name(derived, name);
     this.#outlets?.attach(name);
-  }
-
-  /** The derived channel that this modulator makes of this one, or of a derived one: the one there is, or a new one. @param by the subject that brings it */
-  derive(modulator: Modulator, by: string, parent?: DerivedChannel): DerivedChannel {
-    const known = this.derivations.find(modulator, parent);
-    if (known !== undefined) return known;
-    const derived = new DerivedChannel(
-      this,
-      this.names.newChannel(this),
-      modulator,
-      this.#objects,
-      by,
-      parent,
-    );
-    this.derivations.add(derived);
-    const isRestored = this.#keeper.keep(derived.channel, derived, true);
-    derived.channel.history?.log.beginsLate();
-    this.names.registerDerived(derived);
-    if (isRestored) this.#holdRestored(derived);
-    return derived;
-  }
-
-  /**
-   * Keeps a restored derived channel for a while: a consumer of an earlier gateway may come back, and is to find its
-   * past also where others have left by then.
-   */
-  #holdRestored(derived: DerivedChannel): void {
-    derived.isHeld = true;
-    setTimeout(() => {
-      derived.isHeld = false;
-      this.dropIfUnused(derived);
-    }, this.names.keeping.resumeWindowMs).unref();
   }
 
   /**
@@ -338,7 +271,7 @@ export class ChannelManager implements ChannelOwner {
     if (consumer.derived !== undefined && out.length > 0 && this.consumers.of(consumer.derived).length === 1)
       for (const [producing, why] of out) consumer.derived.leftOut(producing, why);
     for (const type of [...this.types.all(), ...(derived?.allTypes() ?? [])]) tellType(consumer, type);
-    this.#hear(consumer);
+    this.hear(consumer);
   }
 
   /** A consumer is open no longer. */
@@ -353,11 +286,11 @@ export class ChannelManager implements ChannelOwner {
     channel.reviewReturns();
     // Those who listen to what is made of it may have been there before.
     if (state.is === "listening" && feed !== 0)
-      for (const one of this.#hearing(connection)) if (one !== consumer) this.#hear(one);
-    if (isPresent(before) && !isPresent(state)) this.#leave(derived, connection);
-    if (isWanted(before) || isWanted(state)) this.#tellDemand(channel);
+      for (const one of this.#hearing(connection)) if (one !== consumer) this.hear(one);
+    if (isPresent(before) && !isPresent(state)) this.derivedChannels.leave(derived, connection);
+    if (isWanted(before) || isWanted(state)) this.tellDemand(channel);
     if (isPresent(state) || state.is === "awaited") return;
-    if (derived !== undefined) this.dropIfUnused(derived);
+    if (derived !== undefined) this.derivedChannels.dropIfUnused(derived);
     this.forgetIfUnused();
   }
 
@@ -367,105 +300,17 @@ export class ChannelManager implements ChannelOwner {
   }
 
   /** A consumer listens to the output: from now on there is demand for the input of modulators on the way to it that run elsewhere. */
-  #hear({ manager, derived, connection, isOpen }: GatewayConsumer): void {
+  hear({ manager, derived, connection, isOpen }: GatewayConsumer): void {
     if (manager !== this || !isOpen) return;
     for (let at = derived; at !== undefined; at = at.parent) {
       const input = at.parent?.channel ?? this.channel;
       for (const { maker, process } of at.placements.standInsFor(connection))
-        if (input.listeners.hear(maker, process)) this.#tellDemand(input);
+        if (input.listeners.hear(maker, process)) this.tellDemand(input);
     }
   }
 
-  /** A derived channel goes when its last consumer goes. */
-  dropIfUnused(derived: DerivedChannel): void {
-    const isUsed =
-      derived.channel.consumers > 0 ||
-      derived.placements.isJoined ||
-      derived.children.size > 0 ||
-      derived.isHeld;
-    if (!isUsed) this.#drop(derived);
-  }
-
-  /** @param why those who still wait to be its consumers are not */
-  #drop(derived: DerivedChannel, why?: JechoError): void {
-    if (!this.derivations.remove(derived)) return;
-    this.#outlets?.detach(derived);
-    this.names.forgetDerived(derived);
-    derived.channel.history?.forget();
-    derived.remove(why);
-    if (derived.parent !== undefined) this.dropIfUnused(derived.parent);
-    this.forgetIfUnused();
-  }
-
-  /** Ends what runs in a consumer's process when the last that needs it there has gone. */
-  #leave(derived: DerivedChannel | undefined, connection: Connection): void {
-    if (derived === undefined) return;
-    if (derived.placements.isOwn(connection) && !this.#isTakenAt(derived, connection))
-      derived.placements.leave(connection);
-    this.#leave(derived.parent, connection);
-  }
-
-  /** Whether the connection has, or will have, consumers of it or of what is behind it. */
-  #isTakenAt(derived: DerivedChannel, connection: Connection): boolean {
-    for (const one of this.derivations) {
-      if (one !== derived && !one.isBehind(derived)) continue;
-      if (one.placements.isJoining(connection) || this.consumers.connectionsOf(one).has(connection))
-        return true;
-    }
-    return false;
-  }
-
-  /** An installation has another state: those who send now what is derived, and its consumers, are told. */
-  placed(derived: DerivedChannel, { state, producing, consumer, whyOut }: GatewayInstallation): void {
-    if (derived.channel.consumers === 0) return;
-    if (state.is === "producer" || state.is === "gateway") this.#tellDemand(derived.channel);
-    if (consumer === undefined && whyOut !== undefined) derived.leftOut(producing, whyOut);
-    this.announcePlacements(derived, consumer);
-  }
-
-  /**
-   * Tells consumers of a derived channel where its modulator runs: what it is fed with there has consumers now.
-   *
-   * @param only undefined: the consumers of all connections
-   */
-  announcePlacements(derived: DerivedChannel, only?: Connection): void {
-    for (const connection of this.consumers.connectionsOf(derived)) {
-      if (only !== undefined && connection !== only) continue;
-      const placements = derived.placements.describe(connection);
-      connection.send({ kind: "Placed", derived: derived.channel.number, placements });
-    }
-    for (const consumer of this.consumers)
-      if (consumer.derived === derived || consumer.derived?.isBehind(derived)) this.#hear(consumer);
-  }
-
-  /** A process runs a modulator no longer: consumers that nobody runs it for are told why, and it ends where that is all of them. */
-  checkOver(derived: DerivedChannel): void {
-    for (const connection of this.consumers.connectionsOf(derived)) {
-      const why = derived.placements.whyOver(connection);
-      if (why === undefined) continue;
-      for (const consumer of this.consumers.at(derived.channel, connection)) consumer.lose(why);
-    }
-    const why = derived.placements.whyOver();
-    if (why !== undefined) this.#end(derived, why);
-  }
-
-  /** Ends a derived channel whose modulator nobody runs any more, with those behind it. */
-  #end(derived: DerivedChannel, why: JechoError): void {
-    for (const child of [...derived.children.values()]) this.#end(child, why);
-    for (const consumer of this.consumers.of(derived)) consumer.lose(why);
-    derived.channel.demand.stopAwaiting();
-    // Those that are still to be its consumers are refused; who comes later has it installed anew.
-    this.#drop(derived, why);
-  }
-
-  /** A modulator goes on, but not with all that it had or is to have; and so does what is derived from it. */
-  modulatorImpaired(derived: DerivedChannel, code: number, message: string): void {
-    for (const child of derived.children.values()) this.modulatorImpaired(child, code, message);
-    for (const connection of this.consumers.connectionsOf(derived))
-      connection.send({ kind: "Impaired", derived: derived.channel.number, code, message });
-  }
-
-  #tellDemand(channel: Channel): void {
+  /** Tells those who send a channel's events, or a derived channel's, how many want them. */
+  tellDemand(channel: Channel): void {
     const senders = this.#sendersOf(channel.number);
     for (const connection of senders.connections())
       if (senders.isAdmitted(connection)) channel.tellDemand(connection);

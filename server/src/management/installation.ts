@@ -183,7 +183,7 @@ export class GatewayInstallation {
   tiered(tier: string, why: string): void {
     this.tier = tier;
     this.tierWhy = why;
-    if (isRunning(this.#state)) this.#derived.manager.placed(this.#derived, this);
+    if (isRunning(this.#state)) this.#derived.manager.derivedChannels.placed(this.#derived, this);
   }
 
   /** No answer for so long that nobody waits for it any more. */

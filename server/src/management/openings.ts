@@ -252,7 +252,7 @@ export class GatewayOpenings {
         `an event goes through at most ${modulatorsInARow} modulators, one behind the other`,
       );
     if (modulator.objects.length > 0) this.#objects.bring(connection, modulator.objects);
-    return manager.derive(modulator, connection.subject?.name ?? "", parent);
+    return manager.derivedChannels.derive(modulator, connection.subject?.name ?? "", parent);
   }
 
   #openPlain(connection: ClientConnection, frame: OpenConsumer, place: ConsumerPlace, reads?: Type): void {

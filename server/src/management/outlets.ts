@@ -1,8 +1,36 @@
 import { JechoError, type Type } from "@jecho/shared";
-import type { ChannelManager } from "./channel-manager.ts";
-import type { DerivedChannel } from "./derived-channel.ts";
+import type { Connection } from "../connections/connection.ts";
+import type { Channel } from "../delivery/channel.ts";
 import { type GatewayProducer, type ProducerOutlet, Producers } from "./producers.ts";
 import type { TypeRegistry } from "./types.ts";
+
+/** A derived channel, as far as producers publish into it. */
+export interface PublishedChannel {
+  readonly channel: Channel;
+  /** The outlets with its names. */
+  readonly outlets: Set<Outlet>;
+  /** @throws JechoError `TYPE_MISMATCH` */
+  checkWriter(type: Type | undefined, name: string): void;
+  /** Its consumers hear of a type. */
+  announce(type: Type): void;
+  isBehind(other: PublishedChannel): boolean;
+}
+
+/** The channel that outlets are of, with its derived channels. */
+export interface OutletsHost {
+  readonly name: string;
+  readonly names: {
+    readonly types: TypeRegistry;
+    newNumber(): number;
+    registerProducer(producer: GatewayProducer): void;
+  };
+  readonly derivations: { named(name: string): PublishedChannel | undefined };
+  readonly derivedChannels: {
+    installBehind(derived: PublishedChannel, connection: Connection): Promise<void> | undefined;
+    leftBehind(derived: PublishedChannel, connection: Connection): void;
+    tellDemandBehind(derived: PublishedChannel): void;
+  };
+}
 
 /**
  * A derived channel's name, for producers that publish into it directly. They stay whether somebody derives a channel of that
@@ -15,7 +43,7 @@ export class Outlet implements ProducerOutlet {
   readonly number: number;
   readonly producers = new Producers();
   /** The derived channel that has the name at present. */
-  derived: DerivedChannel | undefined;
+  derived: PublishedChannel | undefined;
   /** Producers whose events it takes: all whose type is that of the derived channel. */
   sending = new Producers();
   readonly #registry: TypeRegistry;
@@ -65,11 +93,11 @@ export class Outlet implements ProducerOutlet {
 
 /** The producers of one channel's derived channels, by the names that they publish into. */
 export class Outlets {
-  readonly #manager: ChannelManager;
+  readonly #host: OutletsHost;
   readonly #byName = new Map<string, Outlet>();
 
-  constructor(manager: ChannelManager) {
-    this.#manager = manager;
+  constructor(host: OutletsHost) {
+    this.#host = host;
   }
 
   get size(): number {
@@ -80,8 +108,8 @@ export class Outlets {
   named(name: string): Outlet {
     let outlet = this.#byName.get(name);
     if (outlet === undefined) {
-      const { names } = this.#manager;
-      outlet = new Outlet(`${this.#manager.name}#${name}`, names.newNumber(), names.types);
+      const { names } = this.#host;
+      outlet = new Outlet(`${this.#host.name}#${name}`, names.newNumber(), names.types);
       this.#byName.set(name, outlet);
       this.attach(name);
     }
@@ -117,14 +145,14 @@ export class Outlets {
       throw error;
     }
     outlet.add(producer, type);
-    this.#manager.names.registerProducer(producer);
+    this.#host.names.registerProducer(producer);
     if (outlet.derived !== undefined) this.#take(outlet, producer);
   }
 
   /** A derived channel has this name, or somebody publishes into it: those that do are connected with it. */
   attach(name: string): void {
     const outlet = this.#byName.get(name);
-    const derived = this.#manager.derivations.named(name);
+    const derived = this.#host.derivations.named(name);
     if (outlet === undefined || derived === undefined || outlet.derived === derived) return;
     outlet.derived = derived;
     derived.outlets.add(outlet);
@@ -139,7 +167,7 @@ export class Outlets {
    * A modulator has declared its output's type: a producer whose type is another is disconnected from its channel, and
    * from those derived from it.
    */
-  review(made: DerivedChannel): void {
+  review(made: PublishedChannel): void {
     for (const outlet of this.#byName.values()) {
       const { derived } = outlet;
       if (derived === undefined || (derived !== made && !derived.isBehind(made))) continue;
@@ -147,13 +175,13 @@ export class Outlets {
         if (this.#fits(outlet, producer, derived)) continue;
         outlet.sending.remove(producer);
         this.#disconnect(producer, outlet);
-        this.#manager.leftBehind(derived, producer.connection);
+        this.#host.derivedChannels.leftBehind(derived, producer.connection);
       }
     }
   }
 
   /** Otherwise it stays, for whoever has the name next, and is told; nobody wants what it raises. */
-  #fits(outlet: Outlet, producer: GatewayProducer, derived: DerivedChannel): boolean {
+  #fits(outlet: Outlet, producer: GatewayProducer, derived: PublishedChannel): boolean {
     try {
       derived.checkWriter(outlet.typeOf(producer), outlet.name);
       return true;
@@ -176,7 +204,7 @@ export class Outlets {
   }
 
   /** A derived channel is no more: its producers stay. */
-  detach({ outlets }: DerivedChannel): void {
+  detach({ outlets }: PublishedChannel): void {
     for (const outlet of outlets) for (const producer of outlet.detach()) this.#disconnect(producer, outlet);
     outlets.clear();
   }
@@ -198,10 +226,10 @@ export class Outlets {
     const isFirst = outlet.sending.of(connection).length === 1;
     await outlet.sending.admit(
       connection,
-      isFirst ? this.#manager.installBehind(derived, connection) : undefined,
+      isFirst ? this.#host.derivedChannels.installBehind(derived, connection) : undefined,
     );
     if (outlet.derived !== derived || outlet.sending.find(producer.number) === undefined) return;
-    this.#manager.tellDemandBehind(derived);
+    this.#host.derivedChannels.tellDemandBehind(derived);
     // The first word on its channel says that all is installed.
     derived.channel.tellDemand(connection);
   }
@@ -221,7 +249,7 @@ export class Outlets {
     const { connection } = producer;
     const outlet = producer.outlet as Outlet;
     outlet.remove(producer);
-    if (outlet.derived !== undefined) this.#manager.leftBehind(outlet.derived, connection);
+    if (outlet.derived !== undefined) this.#host.derivedChannels.leftBehind(outlet.derived, connection);
     this.#dropIfUnused(outlet);
   }
 

@@ -213,9 +213,9 @@ export class Placements {
     this.wake();
     // Of what consumers run for themselves each hears when it has it.
     const isTold = state.is !== "gone" && state.is !== "asked" && state.is !== "consumers";
-    if (state.is === "refused" || state.is === "removed") manager.checkOver(this.#derived);
+    if (state.is === "refused" || state.is === "removed") manager.derivedChannels.checkOver(this.#derived);
     if (isTold && (state.is !== "waiting" || installation.isSilent))
-      manager.placed(this.#derived, installation);
+      manager.derivedChannels.placed(this.#derived, installation);
   }
 
   /** Whether this connection has a consumer that is to be opened. */
