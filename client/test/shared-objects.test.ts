@@ -201,6 +201,22 @@ test("OBJ-10: who shares an id that is shared has a further copy of that", async
   await expect.poll(() => first.state).toEqual({ x: 1, y: 4, by: "" });
 });
 
+test("OBJ-4, OBJ-10: a change before its copy hears that another one is the master counts, and is no fault", async () => {
+  const errors: unknown[] = [];
+  await using rig = await startRig();
+  const first = rig.session().share<Linked>({ ...START, x: 1 }, { id: "lab/view" });
+  await first.ready();
+  const session = rig.session({ place: "worker", onError: error => errors.push(error) });
+  await session.ready();
+  const second = session.share<Linked>(START, { id: "lab/view" });
+  second.update({ y: 4 });
+  expect(second.isMaster).toBe(true);
+  await expect.poll(() => first.state).toEqual({ x: 1, y: 4, by: "" });
+  // A fault would have come before the answer.
+  await session.overview();
+  expect(errors).toEqual([]);
+});
+
 test("OBJ-11: where the master's session ends, the copy that was attached first goes on as the master", async () => {
   await using rig = await startRig();
   const owner = rig.session();

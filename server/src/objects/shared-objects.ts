@@ -178,7 +178,7 @@ export class SharedObjects {
    * A new version from the master copy. One of an object that nobody else knows is of interest to nobody.
    *
    * @param frame the update as it came
-   * @throws JechoError `OBJECT_INVALID` where the state is too large or the master copy is at another connection
+   * @throws JechoError `OBJECT_INVALID` where the state is too large, or the connection has no copy
    */
   update(
     connection: Connection,
@@ -188,8 +188,11 @@ export class SharedObjects {
     check(id, state);
     const object = this.#objects.get(id);
     if (object === undefined) return;
-    if (object.master !== connection)
+    if (object.master !== connection) {
+      // A copy that has yet to hear that another one is the master sends the change again, as a write.
+      if (Array.from(object.copies).some(copy => copy.connection === connection)) return;
       throw new JechoError("OBJECT_INVALID", "the object's master copy is at another connection");
+    }
     // Those for one modulator are the gateway's to send.
     object.advance(version, state, derived === 0 ? frame : undefined);
   }

@@ -87,8 +87,8 @@ function describeKind(path: string, value: Description[string]): Kind {
     return describeElement(path, value);
   }
   if (Array.isArray(value)) {
-    if (value.length !== 1)
-      throw new JechoError("TYPE_INVALID", `${path}: write a vector of tables as [{ ... }]`);
+    if (value.length !== 1 || typeof value[0] !== "object")
+      throw new JechoError("TYPE_INVALID", `${path}: write a vector of tables as [{ ... }], others as "float32[]"`);
     return { is: "vector", of: { is: "object", object: describeObject(path, value[0] as Description) } };
   }
   if (typeof value !== "object" || value === null) {
@@ -101,5 +101,8 @@ function describeElement(path: string, name: string): ElementKind {
   if (name === "string") return { is: "string" };
   if (Object.hasOwn(SCALAR_BYTES, name)) return { is: "scalar", scalar: name as Scalar };
   const known = [...Object.keys(SCALAR_BYTES), "string"].join(", ");
-  throw new JechoError("TYPE_INVALID", `${path}: "${name.slice(0, 40)}" is none of ${known}`);
+  throw new JechoError(
+    "TYPE_INVALID",
+    `${path}: "${name.slice(0, 40)}" is none of ${known}; a vector of these is written as "float32[]"`,
+  );
 }
