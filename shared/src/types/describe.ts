@@ -88,7 +88,10 @@ function describeKind(path: string, value: Description[string]): Kind {
   }
   if (Array.isArray(value)) {
     if (value.length !== 1 || typeof value[0] !== "object")
-      throw new JechoError("TYPE_INVALID", `${path}: write a vector of tables as [{ ... }], others as "float32[]"`);
+      throw new JechoError(
+        "TYPE_INVALID",
+        `${path}: write a vector of tables as [{ ... }], others as "float32[]"`,
+      );
     return { is: "vector", of: { is: "object", object: describeObject(path, value[0] as Description) } };
   }
   if (typeof value !== "object" || value === null) {
