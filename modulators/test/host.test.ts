@@ -232,6 +232,25 @@ test("PROV-3: what waited with a host that died is not accounted for; what it ha
   expect(rig.seen.map(({ of }) => [of.after, of.through])).toEqual([[3, 6]]);
 });
 
+test("PROV-1: what is made of a long run is several runs, each of which accounts for its own events", async () => {
+  await using rig = new Rig();
+  const derived = await rig.install(
+    modulator(
+      "enqueue(event) { super.enqueue({ ...unpack(event), layer: 7 }); }",
+      'import { unpack } from "jecho:moe";',
+    ),
+  );
+  rig.publish(Array.from({ length: 600 }, (_, i) => layerOf(i, 0)));
+  await rig.settled();
+  expect(rig.frames(derived).map(({ count }) => count)).toEqual([256, 256, 88]);
+  expect(rig.isLast).toEqual([true, true, true]);
+  expect(rig.seen.map(({ of, runs }) => [of.after, of.through, runs])).toEqual([
+    [0, 256, 0],
+    [256, 512, 1],
+    [512, 600, 2],
+  ]);
+});
+
 test("PROV-1: runs that were dropped for want of room are not accounted for", async () => {
   await using rig = new Rig({ pendingBytes: 4096 });
   const derived = await rig.install(modulator(""));

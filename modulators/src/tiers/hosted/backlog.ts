@@ -6,7 +6,7 @@ import type { HostKeeper } from "./keeper.ts";
 import type { Orders } from "./orders.ts";
 import type { Roster } from "./roster.ts";
 import type { Shares } from "./shares.ts";
-import { joined, WaitingRuns } from "./waiting-runs.ts";
+import { joined, piecesOf, WaitingRuns } from "./waiting-runs.ts";
 import type { Batch, Outstanding, Raised } from "./work.ts";
 
 /** Bytes of runs that the host is sent before it has finished them. */
@@ -91,6 +91,11 @@ export class HostBacklog {
 
   enqueue(given: EventsFrame | LentRun, tag: string | undefined, of: Provenance | undefined): void {
     const run = given instanceof LentRun ? given.frame() : given;
+    if (tag !== undefined) return this.#enqueue(run, tag, of);
+    for (const piece of piecesOf(run, of)) this.#enqueue(piece.run, undefined, piece.of);
+  }
+
+  #enqueue(run: EventsFrame, tag: string | undefined, of: Provenance | undefined): void {
     const { channel } = run;
     const fed = this.#roster.fedWith(channel);
     const frame = run.raw();

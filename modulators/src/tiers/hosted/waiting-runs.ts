@@ -1,4 +1,5 @@
 import { EventsFrame, encodeStretches, FLAG_URGENT } from "@jecho/shared/internal";
+import { chunksOf } from "../../running/chunks.ts";
 import type { Provenance } from "../../running/provenance.ts";
 import { CHUNK_BYTES } from "../../sandbox/sandbox.ts";
 import type { Raised } from "./work.ts";
@@ -84,6 +85,23 @@ export class WaitingRuns {
     this.#bytes -= bytes;
     return bytes;
   }
+}
+
+/**
+ * A run of raised events as runs that a sandbox takes in one call each, and that account for their own events: so a consumer that has
+ * the output of the first has all of it, whatever becomes of the others. A run of a derived channel stays whole: nobody knows which of
+ * its events account for what.
+ */
+export function piecesOf(run: EventsFrame, of: Provenance | undefined): Pick<Raised, "run" | "of">[] {
+  if (of === undefined || of.through - of.after !== run.count) return [{ run, of }];
+  const chunks = chunksOf(run);
+  if (chunks.length === 1) return [{ run, of }];
+  let first = 0;
+  return chunks.map(({ end: count }) => {
+    const [from, end] = [first, first + count];
+    first = end;
+    return { run: run.slice(from, end), of: { ...of, after: of.after + from, through: of.after + end } };
+  });
 }
 
 /** Joins the runs into one. */
