@@ -10,7 +10,7 @@ const GENERATORS = [
   "shared/scripts/generate-accessor-classes.ts",
   "shared/scripts/generate-property-places.ts",
   "shared/scripts/generate-schema.ts",
-  "shared/scripts/generate-control-codec.ts",
+  "shared/scripts/generate-control-tables.ts",
   "modulators/scripts/generate-sources.ts",
 ];
 /** Files and folders that the generators, and the libraries they bundle, come from. */

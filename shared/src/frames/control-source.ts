@@ -1,10 +1,9 @@
 import { PLAIN_TEXT, readUtf8 } from "../types/utf8.ts";
+import { type ControlField, type ControlTable, KIND, KIND_BYTES } from "./control-tables.ts";
 import { malformed } from "./events.ts";
 
 /*
- * Control messages are read whole and at once, and most of them when nothing has happened for a while and the processor's caches
- * have forgotten all about it: what it costs then is how much memory it touches. So each kind is checked and made a plain object
- * by straight code of its own (`generated/control-codec.ts`), whose steps are these.
+ * Control messages are read whole and at once: each is checked while it is made a plain object.
  */
 
 /** Text and elements that one frame may have read, for each of its bytes: honest frames share few of their parts. */
@@ -12,20 +11,13 @@ const BUDGET_PER_BYTE = 16;
 /** Share of the budget that a table or an element takes besides its text. */
 const ELEMENT_COST = 8;
 
-// Nobody can change what is empty.
-const NO_UINT8S = new Uint8Array(0);
-const NO_NUMBERS: readonly number[] = Object.freeze([]);
-const NO_BIGINTS: readonly bigint[] = Object.freeze([]);
 /** Numbers that a list takes no longer for than a view. */
 const FEW = 8;
-
-/** Reads a table of one kind. */
-type ReadTable<T> = (from: ControlSource, at: number) => T;
 
 /** A frame that a control message is read from. Each step checks all that it reads: bounds, alignment and how much it is. */
 export class ControlSource {
   #view: DataView = new DataView(new ArrayBuffer(0));
-  #bytes: Uint8Array = NO_UINT8S;
+  #bytes: Uint8Array = new Uint8Array(0);
   #start = 0;
   #end = 0;
   #budget = 0;
@@ -34,26 +26,38 @@ export class ControlSource {
    * Reads a message of the frame that lies in [start, end).
    *
    * @param at where the offset lies that leads to its table
-   * @throws JechoError `FRAME_MALFORMED`, as all that `read` calls here
+   * @throws JechoError `FRAME_MALFORMED`
    */
-  message<T>(
+  message(
     view: DataView,
     bytes: Uint8Array,
     start: number,
     end: number,
     at: number,
-    read: ReadTable<T>,
-  ): T {
+    table: ControlTable,
+  ): object {
     this.#view = view;
     this.#bytes = bytes;
     this.#start = start;
     this.#end = end;
     this.#budget = BUDGET_PER_BYTE * (end - start);
-    return read(this, this.#target(at));
+    return this.#table(this.#target(at), table);
   }
 
-  /** Begins a table. @returns where its vtable lies, by which its fields are found */
-  table(at: number): number {
+  #table(at: number, { fields, absent }: ControlTable): object {
+    const vtable = this.#vtableOf(at);
+    const value: Record<string, unknown> = { ...absent };
+    for (let i = 0; i < fields.length; i++) {
+      const field = fields[i] as ControlField;
+      const { name, kind, isList } = field;
+      const place = this.#field(at, vtable, 4 + 2 * i, isList ? 4 : (KIND_BYTES[kind] as number));
+      if (place !== 0) value[name] = isList ? this.#list(place, field) : this.#value(place, kind, field);
+    }
+    return value;
+  }
+
+  /** @returns where the vtable of the table at `at` lies, by which its fields are found */
+  #vtableOf(at: number): number {
     const view = this.#view;
     const end = this.#end;
     this.#spend(0);
@@ -68,102 +72,42 @@ export class ControlSource {
     return vtable;
   }
 
-  bool(table: number, vtable: number, entry: number): boolean {
-    const at = this.#field(table, vtable, entry, 1);
-    return at !== 0 && this.#view.getUint8(at) !== 0;
+  #value(at: number, kind: number, { table }: ControlField): unknown {
+    const view = this.#view;
+    switch (kind) {
+      case KIND.bool:
+        return view.getUint8(at) !== 0;
+      case KIND.uint8:
+        return view.getUint8(at);
+      case KIND.uint16:
+        return view.getUint16(at, true);
+      case KIND.uint32:
+        return view.getUint32(at, true);
+      case KIND.uint64:
+        return view.getBigUint64(at, true);
+      case KIND.float32:
+        return view.getFloat32(at, true);
+      case KIND.float64:
+        return view.getFloat64(at, true);
+      case KIND.string:
+        return this.#text(at);
+      default:
+        return this.#table(this.#target(at), table as ControlTable);
+    }
   }
 
-  uint8(table: number, vtable: number, entry: number): number {
-    const at = this.#field(table, vtable, entry, 1);
-    return at === 0 ? 0 : this.#view.getUint8(at);
-  }
-
-  uint16(table: number, vtable: number, entry: number): number {
-    const at = this.#field(table, vtable, entry, 2);
-    return at === 0 ? 0 : this.#view.getUint16(at, true);
-  }
-
-  uint32(table: number, vtable: number, entry: number): number {
-    const at = this.#field(table, vtable, entry, 4);
-    return at === 0 ? 0 : this.#view.getUint32(at, true);
-  }
-
-  uint64(table: number, vtable: number, entry: number): bigint {
-    const at = this.#field(table, vtable, entry, 8);
-    return at === 0 ? 0n : this.#view.getBigUint64(at, true);
-  }
-
-  float32(table: number, vtable: number, entry: number): number {
-    const at = this.#field(table, vtable, entry, 4);
-    return at === 0 ? 0 : this.#view.getFloat32(at, true);
-  }
-
-  float64(table: number, vtable: number, entry: number): number {
-    const at = this.#field(table, vtable, entry, 8);
-    return at === 0 ? 0 : this.#view.getFloat64(at, true);
-  }
-
-  string(table: number, vtable: number, entry: number): string {
-    const at = this.#field(table, vtable, entry, 4);
-    return at === 0 ? "" : this.#text(at);
-  }
-
-  object<T>(table: number, vtable: number, entry: number, read: ReadTable<T>): T | undefined {
-    const at = this.#field(table, vtable, entry, 4);
-    return at === 0 ? undefined : read(this, this.#target(at));
-  }
-
-  /** A view on the bytes. */
-  uint8s(table: number, vtable: number, entry: number): Uint8Array {
-    const at = this.#field(table, vtable, entry, 4);
-    if (at === 0) return NO_UINT8S;
-    const start = this.#vector(at, 1, 1);
+  /** Bytes, and many numbers, are a view on the frame where they lie aligned; a view on a few takes longer than a list. */
+  #list(at: number, field: ControlField): unknown {
+    const { kind } = field;
+    const bytes = KIND_BYTES[kind] as number;
+    const start = this.#vector(at, bytes);
     const length = this.#lengthAt(start);
-    if (length === 0) return NO_UINT8S;
-    return new Uint8Array(this.#bytes.buffer, this.#bytes.byteOffset + start, length);
-  }
-
-  /** A view on the bytes, where they lie aligned; of a few, which a view takes longer for, a list. */
-  uint32s(table: number, vtable: number, entry: number): readonly number[] {
-    const at = this.#field(table, vtable, entry, 4);
-    if (at === 0) return NO_NUMBERS;
-    const start = this.#vector(at, 4, 4);
-    const length = this.#lengthAt(start);
-    if (length > FEW) return this.#viewOn(Uint32Array, start, length) as unknown as readonly number[];
-    const list: number[] = [];
-    for (let i = 0; i < length; i++) list.push(this.#view.getUint32(start + 4 * i, true));
+    if (kind === KIND.uint8) return this.#viewOn(Uint8Array, start, length);
+    if (kind === KIND.uint32 && length > FEW) return this.#viewOn(Uint32Array, start, length);
+    if (kind === KIND.uint64 && length > FEW) return this.#viewOn(BigUint64Array, start, length);
+    const list: unknown[] = [];
+    for (let i = 0; i < length; i++) list.push(this.#value(start + bytes * i, kind, field));
     return list;
-  }
-
-  /** Reads a vector of 64-bit numbers, as `uint32s` does. */
-  uint64s(table: number, vtable: number, entry: number): readonly bigint[] {
-    const at = this.#field(table, vtable, entry, 4);
-    if (at === 0) return NO_BIGINTS;
-    const start = this.#vector(at, 8, 8);
-    const length = this.#lengthAt(start);
-    if (length > FEW) return this.#viewOn(BigUint64Array, start, length) as unknown as readonly bigint[];
-    const list: bigint[] = [];
-    for (let i = 0; i < length; i++) list.push(this.#view.getBigUint64(start + 8 * i, true));
-    return list;
-  }
-
-  strings(table: number, vtable: number, entry: number): string[] {
-    const texts: string[] = [];
-    const at = this.#field(table, vtable, entry, 4);
-    if (at === 0) return texts;
-    const start = this.#vector(at, 4, 4);
-    for (let i = 0, length = this.#lengthAt(start); i < length; i++) texts.push(this.#text(start + 4 * i));
-    return texts;
-  }
-
-  objects<T>(table: number, vtable: number, entry: number, read: ReadTable<T>): T[] {
-    const all: T[] = [];
-    const at = this.#field(table, vtable, entry, 4);
-    if (at === 0) return all;
-    const start = this.#vector(at, 4, 4);
-    for (let i = 0, length = this.#lengthAt(start); i < length; i++)
-      all.push(read(this, this.#target(start + 4 * i)));
-    return all;
   }
 
   /** Position of a field of this many bytes, a multiple of that number; 0 where the field is absent. */
@@ -188,11 +132,12 @@ export class ControlSource {
   }
 
   /** @returns where a vector's elements begin, behind their number */
-  #vector(at: number, elementBytes: number, align: number): number {
+  #vector(at: number, elementBytes: number): number {
     const start = this.#target(at) + 4;
     const length = this.#lengthAt(start);
     if (start + length * elementBytes > this.#end) throw malformed("a vector lies outside the frame");
-    if (length > 0 && ((start - this.#start) & (align - 1)) !== 0) throw malformed("a vector is not aligned");
+    if (length > 0 && ((start - this.#start) & (elementBytes - 1)) !== 0)
+      throw malformed("a vector is not aligned");
     return start;
   }
 

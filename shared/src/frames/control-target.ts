@@ -1,11 +1,10 @@
 import { alignUp } from "../types/encode-plan.ts";
 import { PLAIN_TEXT, utf8Bound, writeAscii, writeUtf8 } from "../types/utf8.ts";
 import { invalid, listOf } from "../types/written-values.ts";
+import { type ControlField, type ControlTable, KIND, KIND_BYTES } from "./control-tables.ts";
 
 /*
- * Control messages are small, and most are written when nothing has happened for a while and the processor's caches have forgotten all
- * about it. So each kind is written by straight code of its own (`generated/control-codec.ts`), whose steps are these, without
- * measuring it first, into memory that grows where it has to.
+ * Control messages are small: they are written without measuring them first, into memory that grows where it has to.
  */
 
 /** Most are smaller by far. */
@@ -16,10 +15,14 @@ const AT = { size: 0, rootOffset: 4, vtable: 8, root: 24, control: 28, tag: 32, 
 /** The vtable's words: its bytes, the root's, and where the slots of Frame lie in that up to `control`. */
 const ROOT_VTABLE = [14, AT.end - AT.root, 0, 0, 0, AT.tag - AT.root, AT.control - AT.root] as const;
 
-/** Writes a table of one kind; what is left out has its default. @returns where it lies */
-type WriteTable<T> = (to: ControlTarget, from: T) => number;
+/** Largest number of an integer's kind. */
+const MOST: Readonly<Record<number, number>> = {
+  [KIND.uint8]: 0xff,
+  [KIND.uint16]: 0xffff,
+  [KIND.uint32]: 0xffffffff,
+};
 
-/** A frame that a control message is written to. The steps throw JechoError `EVENT_INVALID`, naming the field. */
+/** A frame that a control message is written to. What is left out of a message has its default. */
 export class ControlTarget {
   #bytes = new Uint8Array(0);
   #view = new DataView(this.#bytes.buffer);
@@ -29,25 +32,41 @@ export class ControlTarget {
   /**
    * One control message as a frame of its own, a multiple of 8 bytes, in memory that the next call writes over.
    *
-   * @param tag of the message's kind
+   * @throws JechoError `EVENT_INVALID` naming the field
    */
-  message<T>(tag: number, write: WriteTable<T>, control: T): Uint8Array<ArrayBuffer> {
+  message(table: ControlTable, control: object): Uint8Array<ArrayBuffer> {
     // Memory for an unusually large one is not kept.
     if (this.#bytes.byteLength !== SCRATCH_BYTES) this.#begin(SCRATCH_BYTES);
     this.#at = AT.end;
-    const position = write(this, control);
+    const position = this.#table(table, control);
     const end = alignUp(this.#at, 8);
     this.#reach(end);
     this.#clear(end);
     const view = this.#view;
     view.setUint32(AT.size, end - 4, true);
     view.setUint32(AT.control, position - AT.control, true);
-    view.setUint8(AT.tag, tag);
+    view.setUint8(AT.tag, table.tag);
     return this.#bytes.subarray(0, end);
   }
 
-  /** Begins a table that has all its fields. @param words of its vtable @returns where it lies, at 4 modulo 8 */
-  table(words: readonly number[]): number {
+  /** @returns where the table lies, at 4 modulo 8 */
+  #table({ fields, words }: ControlTable, value: object): number {
+    const at = this.#beginTable(words);
+    for (let i = 0; i < fields.length; i++) {
+      const field = fields[i] as ControlField;
+      const { name, kind, isList, inline } = field;
+      const inner = (value as Readonly<Record<string, unknown>>)[name];
+      const isOffset = isList || kind >= KIND.string;
+      if (inner === undefined || inner === null) {
+        // The vtable's entry says so; a scalar is zero.
+        if (isOffset) this.#view.setUint16(at - (words[0] as number) + 4 + 2 * i, 0, true);
+      } else if (isList) this.#point(at + inline, this.#list(field, inner));
+      else this.#value(at + inline, kind, field, inner);
+    }
+    return at;
+  }
+
+  #beginTable(words: readonly number[]): number {
     const vtableBytes = words[0] as number;
     const position = alignUp(this.#at + vtableBytes + 4, 8) - 4;
     const vtable = position - vtableBytes;
@@ -61,102 +80,53 @@ export class ControlTarget {
     return position;
   }
 
-  bool(at: number, value: boolean | undefined, path: string): void {
-    if (value !== undefined && typeof value !== "boolean") throw invalid(path, "a boolean", value);
-    this.#view.setUint8(at, value === true ? 1 : 0);
-  }
-
-  uint8(at: number, value: number | undefined, path: string): void {
-    if (value !== undefined && (value & 0xff) !== value) throw notUpTo(0xff, path, value);
-    this.#view.setUint8(at, value ?? 0);
-  }
-
-  uint16(at: number, value: number | undefined, path: string): void {
-    if (value !== undefined && (value & 0xffff) !== value) throw notUpTo(0xffff, path, value);
-    this.#view.setUint16(at, value ?? 0, true);
-  }
-
-  uint32(at: number, value: number | undefined, path: string): void {
-    if (value !== undefined && value >>> 0 !== value) throw notUpTo(0xffffffff, path, value);
-    this.#view.setUint32(at, value ?? 0, true);
-  }
-
-  uint64(at: number, value: bigint | undefined, path: string): void {
-    if (value !== undefined && typeof value !== "bigint") throw invalid(path, "a bigint", value);
-    this.#view.setBigUint64(at, value ?? 0n, true);
-  }
-
-  float32(at: number, value: number | undefined, path: string): void {
-    if (value !== undefined && typeof value !== "number") throw invalid(path, "a number", value);
-    this.#view.setFloat32(at, value ?? 0, true);
-  }
-
-  float64(at: number, value: number | undefined, path: string): void {
-    if (value !== undefined && typeof value !== "number") throw invalid(path, "a number", value);
-    this.#view.setFloat64(at, value ?? 0, true);
-  }
-
-  /** @param slot the field's entry of the vtable, which is cleared where the field is absent */
-  string(at: number, slot: number, value: string | undefined, path: string): void {
-    if (this.#isThere(slot, value)) this.#point(at, this.#text(value, path));
-  }
-
-  object<T>(at: number, slot: number, value: T | undefined, write: WriteTable<T>, path: string): void {
-    if (!this.#isThere(slot, value)) return;
-    if (typeof value !== "object") throw invalid(path, "an object", value);
-    this.#point(at, write(this, value));
-  }
-
-  uint8s(at: number, slot: number, value: ArrayLike<number> | undefined, path: string): void {
-    if (!this.#isThere(slot, value)) return;
-    const list = listOf(value, path) as ArrayLike<number>;
-    const start = this.#vector(at, list.length, 1);
-    if (list instanceof Uint8Array) this.#bytes.set(list, start);
-    else for (let i = 0; i < list.length; i++) this.uint8(start + i, list[i], path);
-  }
-
-  uint32s(at: number, slot: number, value: ArrayLike<number> | undefined, path: string): void {
-    if (!this.#isThere(slot, value)) return;
-    const list = listOf(value, path) as ArrayLike<number>;
-    const start = this.#vector(at, list.length, 4);
-    for (let i = 0; i < list.length; i++) this.uint32(start + 4 * i, list[i], path);
-  }
-
-  uint64s(at: number, slot: number, value: ArrayLike<bigint> | undefined, path: string): void {
-    if (!this.#isThere(slot, value)) return;
-    const list = listOf(value, path) as ArrayLike<bigint>;
-    const start = this.#vector(at, list.length, 8);
-    for (let i = 0; i < list.length; i++) this.uint64(start + 8 * i, list[i], path);
-  }
-
-  strings(at: number, slot: number, value: readonly string[] | undefined, path: string): void {
-    if (!this.#isThere(slot, value)) return;
-    const list = listOf(value, path);
-    const start = this.#vector(at, list.length, 4);
-    for (let i = 0; i < list.length; i++) this.#point(start + 4 * i, this.#text(list[i], path));
-  }
-
-  objects<T>(
-    at: number,
-    slot: number,
-    value: readonly T[] | undefined,
-    write: WriteTable<T>,
-    path: string,
-  ): void {
-    if (!this.#isThere(slot, value)) return;
-    const list = listOf(value, path);
-    const start = this.#vector(at, list.length, 4);
-    for (let i = 0; i < list.length; i++) {
-      const element = list[i];
-      if (typeof element !== "object" || element === null) throw invalid(path, "an object", element);
-      this.#point(start + 4 * i, write(this, element as T));
+  #value(at: number, kind: number, { name, table }: ControlField, value: unknown): void {
+    const view = this.#view;
+    switch (kind) {
+      case KIND.string:
+        this.#point(at, this.#text(value, name));
+        return;
+      case KIND.table:
+        if (typeof value !== "object" || value === null) throw invalid(name, "an object", value);
+        this.#point(at, this.#table(table as ControlTable, value));
+        return;
+      case KIND.bool:
+        if (typeof value !== "boolean") throw invalid(name, "a boolean", value);
+        view.setUint8(at, value ? 1 : 0);
+        return;
+      case KIND.uint64:
+        if (typeof value !== "bigint") throw invalid(name, "a bigint", value);
+        view.setBigUint64(at, value, true);
+        return;
     }
+    if (typeof value !== "number") throw invalid(name, "a number", value);
+    if (kind === KIND.float32) view.setFloat32(at, value, true);
+    else if (kind === KIND.float64) view.setFloat64(at, value, true);
+    else this.#integer(at, kind, name, value);
   }
 
-  #isThere<T>(slot: number, value: T | undefined): value is T & {} {
-    if (value !== undefined && value !== null) return true;
-    this.#view.setUint16(slot, 0, true);
-    return false;
+  #integer(at: number, kind: number, name: string, value: number): void {
+    const view = this.#view;
+    const most = MOST[kind] as number;
+    if (value >>> 0 !== value || value > most) throw invalid(name, `an integer from 0 to ${most}`, value);
+    if (kind === KIND.uint32) view.setUint32(at, value, true);
+    else if (kind === KIND.uint16) view.setUint16(at, value, true);
+    else view.setUint8(at, value);
+  }
+
+  /** @returns where the vector lies */
+  #list(field: ControlField, value: unknown): number {
+    const { name, kind } = field;
+    const list = listOf(value, name);
+    const bytes = KIND_BYTES[kind] as number;
+    const contents = list.length * bytes;
+    const position = this.#place(Math.max(4, bytes), 4, 4 + contents);
+    this.#view.setUint32(position, list.length, true);
+    const start = position + 4;
+    this.#at = start + contents;
+    if (kind === KIND.uint8 && list instanceof Uint8Array) this.#bytes.set(list, start);
+    else for (let i = 0; i < list.length; i++) this.#value(start + bytes * i, kind, field, list[i]);
+    return position;
   }
 
   #point(at: number, target: number): void {
@@ -172,15 +142,6 @@ export class ControlTarget {
     this.#at = position + 5 + length;
     this.#bytes[this.#at - 1] = 0;
     return position;
-  }
-
-  /** A vector that the field at `at` points to. @returns where its elements begin */
-  #vector(at: number, length: number, elementBytes: number): number {
-    const position = this.#place(Math.max(4, elementBytes), 4, 4 + length * elementBytes);
-    this.#view.setUint32(position, length, true);
-    this.#at = position + 4 + length * elementBytes;
-    this.#point(at, position);
-    return position + 4;
   }
 
   /** Room for so many bytes, of which those behind the first `ahead` are aligned. @returns where they begin */
@@ -214,8 +175,4 @@ export class ControlTarget {
     this.#begin(2 * end);
     this.#bytes.set(former);
   }
-}
-
-function notUpTo(most: number, path: string, value: unknown): Error {
-  return invalid(path, `an integer from 0 to ${most}`, value);
 }

@@ -1,8 +1,8 @@
 import { JechoError } from "../errors.ts";
-import { READERS, WRITERS, type Writer } from "../generated/control-codec.ts";
 import { type Control as Asked, HEADER, REPLY } from "../generated/frame-schema.ts";
 import { readUtf8 } from "../types/utf8.ts";
 import { ControlSource } from "./control-source.ts";
+import { type ControlTable, TABLES } from "./control-tables.ts";
 import { ControlTarget } from "./control-target.ts";
 import { checkRun, EventsFrame, malformed, usualRun } from "./events.ts";
 import { Blocks, isBeyondUint53 } from "./memory.ts";
@@ -19,6 +19,7 @@ export type Outgoing = {
   [K in Control["kind"]]: { readonly kind: K } & Partial<Extract<Control, { kind: K }>>;
 }[Control["kind"]];
 
+const byTag = [undefined, ...TABLES.values()];
 const source = new ControlSource();
 const target = new ControlTarget();
 const blocks = new Blocks();
@@ -44,8 +45,7 @@ export function encodeForNow(control: Outgoing): Uint8Array {
 }
 
 function write(control: Outgoing): Uint8Array<ArrayBuffer> {
-  const { tag, write: writeTable } = WRITERS.get(control.kind) as Writer;
-  return target.message(tag, writeTable, control);
+  return target.message(TABLES.get(control.kind) as ControlTable, control);
 }
 
 /** A copy that is not written again. */
@@ -118,9 +118,9 @@ export function parseFrame(view: DataView, bytes: Uint8Array, start: number, end
       const tag = inlineOf(SLOT_CONTROL_TAG, 1);
       const control = inlineOf(SLOT_CONTROL, 4);
       if (tag === 0 || control === 0) throw malformed("a frame carries neither events nor a control message");
-      const read = READERS[view.getUint8(tag)];
-      if (read === undefined) throw malformed("a control message of an unknown kind");
-      return source.message(view, bytes, start, end, control, read);
+      const table = byTag[view.getUint8(tag)];
+      if (table === undefined) throw malformed("a control message of an unknown kind");
+      return source.message(view, bytes, start, end, control, table) as Control;
     }
     if (isBeyondUint53(view, reply + REPLY.number)) throw malformed("a count is beyond 2^53");
     const reason = inlineOf(SLOT_REASON, 4);
