@@ -1,5 +1,5 @@
 import { GridData } from "@jecho/atmosphere";
-import { Type } from "@jecho/shared";
+import { type Type, typeFromSchema } from "@jecho/shared";
 import { type EventsFrame, type Frame, parseMessage } from "@jecho/shared/internal";
 import type { Page, WebSocket } from "@playwright/test";
 
@@ -59,7 +59,7 @@ export class Wire {
 
   #received(frame: Frame): void {
     if (frame.kind === "TypeKnown") {
-      const type = Type.fromSchema(frame.schema);
+      const type = typeFromSchema(frame.schema);
       this.#types.set(type.token, type);
     } else if (frame.kind === "ConsumerOpened") {
       const object = this.#asked.get(frame.request);

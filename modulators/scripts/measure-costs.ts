@@ -2,9 +2,11 @@
  * Measures what each standard modulator costs per event in each place that it can run in, and writes it into its page in docs/.
  * Meant for a machine with nothing else to do; takes some minutes. `npm run costs --workspace @jecho/modulators -- NAME...` measures these alone.
  */
+
 import { readFileSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { fileURLToPath } from "node:url";
+import { encodeEvent } from "@jecho/shared";
 import type { EventsFrame } from "@jecho/shared/internal";
 import { modulatorTable } from "../src/authoring/modulator.ts";
 import { ModulatorBench } from "../src/authoring/testing.ts";
@@ -188,7 +190,7 @@ function batchesOf(rows: number, columns: number): GridData[][] {
 
 function costOf(rows: number, columns: number, batches: number, cpuMs: number, bytesOut: number): Cost {
   const events = BATCH_EVENTS * batches;
-  const bytesIn = grid.encode(gridAt(0, rows, columns)).byteLength * events;
+  const bytesIn = encodeEvent(grid, gridAt(0, rows, columns)).byteLength * events;
   return { us: (1000 * cpuMs) / events, share: bytesOut / bytesIn };
 }
 

@@ -1,5 +1,5 @@
 import type { GridData } from "@jecho/modulators";
-import { type Type, type } from "@jecho/shared";
+import { encodeEvent, type Type, type } from "@jecho/shared";
 import { type EventsFrame, encodeRun, parseFrame } from "@jecho/shared/internal";
 
 export const BASE = 1;
@@ -27,12 +27,12 @@ export function layerOf(step: number, layer: number, rows = 9, columns = 16): Gr
     lonStep: 360 / columns,
     columns,
   };
-  return grid.decode(grid.encode({ step, layer, time: step * 1800, ...geometry, values }));
+  return grid.decode(encodeEvent(grid, { step, layer, time: step * 1800, ...geometry, values }));
 }
 
 export function encodeEvents(events: readonly GridData[], parameters = 0): Uint8Array {
   const parts = events.map(event => {
-    const bytes = grid.encode(event);
+    const bytes = encodeEvent(grid, event);
     return { bytes, start: 0, end: bytes.byteLength };
   });
   return encodeRun({ channel: BASE, producer: 7, raised: 0, token: grid.token, parameters, flags: 0 }, parts);

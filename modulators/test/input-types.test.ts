@@ -1,4 +1,4 @@
-import { type Type, unpack } from "@jecho/shared";
+import { encodeEvent, type Type, unpack } from "@jecho/shared";
 import { typeFromFbs } from "@jecho/shared/fbs";
 import { type EventBytes, encodeRun } from "@jecho/shared/internal";
 import { expect, inject, test } from "vitest";
@@ -53,7 +53,7 @@ function publish(rig: Rig, producer: number, token: bigint, event: EventBytes): 
 /** One event of each of these versions, by producers of their own. */
 function publishAll(rig: Rig, versions: readonly Version[]): void {
   for (const version of versions) {
-    const bytes = version.encode(EVENTS.get(version) as Event);
+    const bytes = encodeEvent(version, EVENTS.get(version) as Event);
     publish(rig, [...EVENTS.keys()].indexOf(version) + 1, version.token, {
       bytes,
       start: 0,

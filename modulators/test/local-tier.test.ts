@@ -1,6 +1,7 @@
 import { fifo } from "@jecho/modulators";
 import { modulatorTable } from "@jecho/modulators/internal";
 import type { TierEvents } from "@jecho/modulators/node";
+import { encodeEvent } from "@jecho/shared";
 import { encodeRun } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import { ModulatorEnvironment } from "#environment";
@@ -10,7 +11,7 @@ import { modulator } from "./rig.ts";
 const OTHER = BASE + 1;
 
 test("what is fed to others while a run is handed out has its own tag, and what follows of the run still has the run's", async () => {
-  const event = grid.encode(layerOf(1, 0));
+  const event = encodeEvent(grid, layerOf(1, 0));
   const header = { channel: OTHER, producer: 7, raised: 0, token: grid.token, parameters: 0, flags: 0 };
   const other = runOf(encodeRun(header, [{ bytes: event, start: 0, end: event.byteLength }]));
   const heard: unknown[] = [];

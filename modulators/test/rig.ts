@@ -2,7 +2,7 @@ import type { Delegate, GridData, HandlerPair, Modulator, Value } from "@jecho/m
 import { modulatorTable, offersOf, type Provenance } from "@jecho/modulators/internal";
 import type { HostClock, Limits, TierEvents } from "@jecho/modulators/node";
 import { type BenchOptions, ModulatorBench } from "@jecho/modulators/testing";
-import { type JechoError, Type } from "@jecho/shared";
+import { type JechoError, type Type, typeFromSchema } from "@jecho/shared";
 import type { EventsFrame } from "@jecho/shared/internal";
 import { inject } from "vitest";
 // What a page runs them in, too.
@@ -128,7 +128,7 @@ export class Rig implements AsyncDisposable {
       ...(delegate !== undefined && { offers: offersOf(delegate) }),
       ...(context !== undefined && { context: new Map(Object.entries(context)) }),
     });
-    this.#types.set(derived, answer.schema === undefined ? grid : Type.fromSchema(answer.schema));
+    this.#types.set(derived, answer.schema === undefined ? grid : typeFromSchema(answer.schema));
     return derived;
   }
 

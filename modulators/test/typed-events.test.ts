@@ -1,4 +1,4 @@
-import { type Type, unpack } from "@jecho/shared";
+import { encodeEvent, type Type, unpack } from "@jecho/shared";
 import { typeFromFbs } from "@jecho/shared/fbs";
 import { encodeRun } from "@jecho/shared/internal";
 import { expect, inject, test } from "vitest";
@@ -32,7 +32,7 @@ const EVENTS = new Map([
 ]);
 
 function publish(rig: Rig, type: Type<Record<string, unknown>>, event: Record<string, unknown>): void {
-  const bytes = type.encode(event);
+  const bytes = encodeEvent(type, event);
   const header = { channel: BASE, producer: 7, raised: 0, token: type.token, parameters: 0, flags: 0 };
   rig.host.enqueue(runOf(encodeRun(header, [{ bytes, start: 0, end: bytes.byteLength }])));
 }

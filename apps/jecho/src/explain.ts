@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { JechoError, modulatorFromFile, Type } from "@jecho/client";
+import { JechoError, modulatorFromFile, type Type, typeFromSchema } from "@jecho/client";
 import type { Command } from "commander";
 import { meet } from "./meet.ts";
 import { type GatewayAnswering, print, type Screen, UsageError, withGateway } from "./screen.ts";
@@ -66,7 +66,7 @@ async function typesOf({ channel, type, ...options }: ExplainOptions, screen: Sc
   if (type !== undefined) {
     const { typeFromFbs } = await import("@jecho/client/fbs");
     const bytes = await readFile(type);
-    return [type.endsWith(".bfbs") ? Type.fromSchema(bytes) : typeFromFbs(bytes.toString())];
+    return [type.endsWith(".bfbs") ? typeFromSchema(bytes) : typeFromFbs(bytes.toString())];
   }
   let types: readonly Type[] = [];
   await meet({ channel, ...options, ...screen }, async session => {

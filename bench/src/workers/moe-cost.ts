@@ -1,8 +1,10 @@
 // What modulators cost without any network: their environment alone, in one place after the other.
+
 import { readdirSync, readFileSync } from "node:fs";
 import type { EagerHandler, Modulator, Type } from "@jecho/client";
 import { LentRun, modulatorTable } from "@jecho/modulators/internal";
 import { ModulatorEnvironment } from "@jecho/modulators/node";
+import { encodeEvent } from "@jecho/shared";
 import {
   type EventsFrame,
   encodeRun,
@@ -56,7 +58,7 @@ interface Work {
 
 function workOf<T>({ modulator }: EagerHandler, of: Type<T>, events: readonly T[]): Work {
   const parts = events.map(event => {
-    const bytes = of.encode(event);
+    const bytes = encodeEvent(of, event);
     return { bytes, start: 0, end: bytes.byteLength };
   });
   const header = { channel: CHANNEL, producer: 3, raised: 0, token: of.token, parameters: 0, flags: 0 };

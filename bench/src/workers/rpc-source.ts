@@ -1,7 +1,7 @@
 // The source of Table 1: sends an object over each way, and waits for the answer before it sends the next.
 import { connect as connectTcp } from "node:net";
 import * as grpc from "@grpc/grpc-js";
-import { connect, type Producer } from "@jecho/client";
+import { connect, encodeEvent, type Producer } from "@jecho/client";
 import { pack } from "msgpackr";
 import { io } from "socket.io-client";
 import { WebSocket } from "ws";
@@ -109,7 +109,7 @@ function openGrpc(port: number): RoundTrip {
 
 /** Raw ways carry as many bytes as our encoding of the object has. */
 function bytesOf(object: ObjectName): Uint8Array {
-  return TYPES[object].encode(objectOf(object));
+  return encodeEvent<object>(TYPES[object], objectOf(object));
 }
 
 async function roundTrips({ way, object, ms }: Measure): Promise<number> {

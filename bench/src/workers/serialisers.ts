@@ -1,6 +1,8 @@
 // Encoding and decoding, in a process that does nothing else.
+
 import { deserialize, serialize } from "node:v8";
-import { Type, type } from "@jecho/client";
+import { encodeEvent, type, typeFromSchema } from "@jecho/client";
+import { encodeInto, measure } from "@jecho/shared/internal";
 import { Packr } from "msgpackr";
 import protobuf from "protobufjs";
 import {
@@ -58,7 +60,7 @@ function large(options: Options): Record<string, number[]> {
   const target = new Uint8Array(2 * LARGE_BYTES);
   const readerOf = (written: { schema: Uint8Array }, bytes: Uint8Array, elements: boolean) => {
     // As at a consumer: the writer's type came over the wire.
-    const from = Type.fromSchema(written.schema);
+    const from = typeFromSchema(written.schema);
     const verify = Field.verifierOf(from);
     const read = Field.readerOf(from);
     const bytesView = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -70,15 +72,15 @@ function large(options: Options): Record<string, number[]> {
       return total;
     };
   };
-  const same = Field.encode(event);
-  const superset = GrownField.encode(grown);
+  const same = encodeEvent(Field, event);
+  const superset = encodeEvent(GrownField, grown);
   return interleave(
     {
       memcpy: () => target.set(source, 8),
       encode: () => {
         // Both of what `publish` does: how much room it takes, and the event written there.
-        Field.measure(event);
-        return Field.encodeInto(event, room, view, 0);
+        measure(Field.root, event);
+        return encodeInto(Field.root, event, room, view, 0);
       },
       read_same: readerOf(Field, same, true),
       read_superset: readerOf(GrownField, superset, true),
@@ -114,7 +116,7 @@ async function object({
   const room = new Uint8Array(16 * 1024);
   const view = new DataView(room.buffer);
   const written = {
-    jecho: own.encode(event),
+    jecho: encodeEvent<object>(own, event),
     json: JSON.stringify(plain),
     msgpack: recordPackr.pack(event),
     protobuf: message.encode(proto).finish(),
@@ -130,8 +132,8 @@ async function object({
   return interleave(
     {
       encode_jecho: () => {
-        own.measure(event);
-        return own.encodeInto(event, room, view, 0);
+        measure(own.root, event);
+        return encodeInto(own.root, event, room, view, 0);
       },
       encode_json: () => JSON.stringify(plain),
       encode_msgpack: () => recordPackr.pack(event),

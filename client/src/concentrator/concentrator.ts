@@ -1,9 +1,10 @@
 import { errorCode, JechoError } from "@jecho/shared";
-import { EventsFrame, type Fault, type Frame, refusal, tokenOf } from "@jecho/shared/internal";
+import { EventsFrame, type Fault, type Frame, refusal } from "@jecho/shared/internal";
 import { onNetworkChange } from "#platform";
 import { placementOf } from "../consumer/placement.ts";
 import type { ControlRequest, SessionNotice } from "../places/port.ts";
 import { atEndOfTurn } from "../platform/face.ts";
+import type { QueueReaders, QueueReadersEvents } from "../queues/queue-readers.ts";
 import { statusNow } from "../session/status.ts";
 import {
   ConsumerEndpoint,
@@ -140,6 +141,16 @@ export class Concentrator {
       case "probe":
         return this.#parts.link.probe();
     }
+  }
+
+  /** Schemas of the types that the gateway has told of. */
+  get schemas(): readonly Uint8Array[] {
+    return this.#parts.schemas.all;
+  }
+
+  /** What reads a session's queues. @returns undefined as long as that is not loaded */
+  queuesOf(port: PortEnd, events: QueueReadersEvents): QueueReaders | undefined {
+    return this.#production?.queuesOf(port, events);
   }
 
   get #production(): Production | undefined {
@@ -330,8 +341,7 @@ export class Concentrator {
         return;
       }
       case "TypeKnown":
-        this.#parts.schemas.set(tokenOf(frame.schema), frame.schema.slice());
-        this.#listener.notify({ is: "type", schema: frame.schema });
+        this.#listener.notify({ is: "type", schema: this.#parts.schemas.add(frame.schema) });
         this.#parts.questions.answered(frame.request, []);
         return;
       case "Kicked":

@@ -15,6 +15,7 @@ import { Link, type LinkOptions } from "./link.ts";
 import { ObjectCopies } from "./object-copies.ts";
 import type { RaisedEvents } from "./outgoing/outgoing.ts";
 import type { Production } from "./production-parts.ts";
+import { ToldSchemas } from "./told-schemas.ts";
 
 export interface ConcentratorOptions extends LinkOptions {
   readonly modulators: ProducerModulatorOptions;
@@ -46,8 +47,8 @@ interface ProductionNeeds {
   readonly reception: Reception;
   readonly synchronous: SynchronousEvents;
   readonly openings: Openings;
-  /** Schemas of the types that the gateway has told of, by token. */
-  readonly schemas: ReadonlyMap<bigint, Uint8Array>;
+  /** Schemas of the types that the gateway has told of. */
+  readonly schemas: ToldSchemas;
   /** What producers of this process raise. */
   readonly events: RaisedEvents;
   /** Modulators that may run here for consumers of this process' producers. */
@@ -79,8 +80,7 @@ export function assemble(
   const most = running.allow === "none" ? 0 : wanted;
   let request = 0;
   const nextRequest = (): number => ++request;
-  // Of the types that the gateway has told of, by token: for what modulators here are fed with.
-  const schemas = new Map<bigint, Uint8Array>();
+  const schemas = new ToldSchemas();
   const create = (createProduction: CreateProduction): Production =>
     createProduction({
       index,

@@ -4,7 +4,8 @@ import type { Deriving } from "../modulation/deriving.ts";
 import type { Feeds } from "../modulation/feeds.ts";
 import type { Modulation } from "../modulation/modulation.ts";
 import type { PastEvents } from "../modulation/past.ts";
-import type { ConsumerEndpoint, OwnPast } from "./endpoints/endpoint.ts";
+import type { QueueReaders, QueueReadersEvents } from "../queues/queue-readers.ts";
+import type { ConsumerEndpoint, OwnPast, PortEnd } from "./endpoints/endpoint.ts";
 import type { Demands } from "./outgoing/demands.ts";
 import type { Hold } from "./outgoing/hold.ts";
 import type { OwnLanes } from "./outgoing/lane.ts";
@@ -28,6 +29,7 @@ export interface Production {
   readonly raising: Raising;
   readonly demands: Demands;
   readonly delegates: Delegates;
+  queuesOf(port: PortEnd, events: QueueReadersEvents): QueueReaders;
   /** The past of a consumer with a modulator, to be made here from this place on. */
   newPast(consumer: ConsumerEndpoint, from: Place, events: PastEvents): OwnPast & { begin(): void };
   /** The gateway has sent this. */

@@ -1,8 +1,10 @@
+import { tokenOf } from "@jecho/shared/internal";
 import { Delegates } from "../modulation/delegates.ts";
 import { Deriving } from "../modulation/deriving.ts";
 import { Feeds } from "../modulation/feeds.ts";
 import { Modulation } from "../modulation/modulation.ts";
 import { Past, type PastParts } from "../modulation/past.ts";
+import { QueueReaders } from "../queues/queue-readers.ts";
 import { Demands } from "./outgoing/demands.ts";
 import { Hold } from "./outgoing/hold.ts";
 import { OwnLanes } from "./outgoing/lane.ts";
@@ -30,7 +32,11 @@ export const createProduction: CreateProduction = ({
   const lanes = new OwnLanes();
   const outbox = new Outbox(link, memory);
   const hold = new Hold(onAllBack);
-  const schemaOf = (token: bigint): Uint8Array | undefined => index.schemaOf(token) ?? schemas.get(token);
+  const known = new Map<bigint, Uint8Array>();
+  const schemaOf = (token: bigint): Uint8Array | undefined => {
+    for (const schema of schemas.all.slice(known.size)) known.set(tokenOf(schema), schema);
+    return index.schemaOf(token) ?? known.get(token);
+  };
   const modulation: Modulation = new Modulation(createEnvironment, most, {
     room: bytes => memory.take(bytes),
     onEvents: (installation, frame, raising, isLast) => deriving.made(installation, frame, raising, isLast),
@@ -128,6 +134,20 @@ export const createProduction: CreateProduction = ({
         return modulation.update(frame);
     }
   };
+  const queuesOf: Production["queuesOf"] = (port, events) => new QueueReaders(port, events);
   modulation.runs.flow(link.isReady);
-  return { lanes, outbox, hold, modulation, deriving, feeds, raising, demands, delegates, newPast, take };
+  return {
+    lanes,
+    outbox,
+    hold,
+    modulation,
+    deriving,
+    feeds,
+    raising,
+    demands,
+    delegates,
+    queuesOf,
+    newPast,
+    take,
+  };
 };

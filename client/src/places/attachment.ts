@@ -1,15 +1,9 @@
 import { NumberTable } from "@jecho/shared/internal";
 import type { ConsumerEndpoint, Endpoint, PortEnd } from "../concentrator/endpoints/endpoint.ts";
 import type { TakeRecords } from "../concentrator/outgoing/outgoing.ts";
-import { QueueReader } from "../queues/queue-reader.ts";
+import type { QueueReaders } from "../queues/queue-readers.ts";
 import type { Hub } from "./hub.ts";
-import type { PlacePort, PortListener, PortRequest } from "./port.ts";
-
-interface Queue {
-  readonly reader: QueueReader;
-  readonly batchDelayMs: number;
-  timer: ReturnType<typeof setTimeout> | undefined;
-}
+import type { PlacePort, PortListener, PortRequest, QueueRequest } from "./port.ts";
 
 const SILENT: PortListener = { notify: () => {}, receive: () => {} };
 
@@ -18,10 +12,9 @@ export class Attachment implements PortEnd, PlacePort {
   readonly endpoints = new NumberTable<Endpoint>();
   listener: PortListener;
   readonly #hub: Hub;
-  readonly #queues = new Map<number, Queue>();
-  /** Readers of the queues, those of urgent events first. */
-  #readers: readonly QueueReader[] = [];
-  readonly #leavingQueues = new Set<number>();
+  /** Undefined as long as what reads queues is not loaded: requests about them wait for it. */
+  #queues: QueueReaders | undefined;
+  #waiting: QueueRequest[] = [];
   #handled = 0;
   /** Whether there is an event that waits for a request which was posted before it. */
   #isHeld = false;
@@ -54,43 +47,39 @@ export class Attachment implements PortEnd, PlacePort {
 
   #act(request: PortRequest): void {
     switch (request.is) {
-      case "openQueue": {
-        const { queue, memory, drops, batchDelayMs, urgent } = request;
-        const reader = new QueueReader(
-          this,
-          { memory, drops, urgent },
-          {
-            hasHandled: requests => {
-              const is = ((this.#handled - requests) | 0) >= 0;
-              if (!is) this.#isHeld = true;
-              return is;
-            },
-            room: () => this.listener.notify({ is: "room", queue }),
-            taken: bytes => this.listener.notify({ is: "recordsTaken", queue, bytes }),
-          },
-        );
-        this.#queues.set(queue, { reader, batchDelayMs, timer: undefined });
-        this.#sortReaders();
-        this.#hub.drainSoon();
+      case "openQueue":
+      case "wake":
+      case "records":
+      case "closeQueue": {
+        const queues = this.#openQueues();
+        if (queues === undefined) this.#waiting.push(request);
+        else queues.act(request);
         return;
       }
-      case "wake":
-        this.#wake(request.queue, request.now);
-        return;
-      case "records":
-        this.#queues.get(request.queue)?.reader.put(request.bytes);
-        this.#wake(request.queue, false);
-        return;
-      case "closeQueue":
-        this.#leavingQueues.add(request.queue);
-        this.#hub.drainSoon();
-        return;
       case "close":
         void this.close();
         return;
       default:
         this.#hub.handle(request, this);
     }
+  }
+
+  #openQueues(): QueueReaders | undefined {
+    if (this.#queues !== undefined) return this.#queues;
+    this.#queues = this.#hub.queuesOf(this, {
+      hasHandled: requests => {
+        const is = ((this.#handled - requests) | 0) >= 0;
+        if (!is) this.#isHeld = true;
+        return is;
+      },
+      notify: notice => this.listener.notify(notice),
+      drainSoon: () => this.#hub.drainSoon(),
+      drain: () => this.#hub.drain(),
+    });
+    if (this.#queues === undefined) return undefined;
+    for (const request of this.#waiting) this.#queues.act(request);
+    this.#waiting = [];
+    return this.#queues;
   }
 
   /** For the place: stops reading the connection, or begins again. @returns false where that cannot be had */
@@ -126,7 +115,7 @@ export class Attachment implements PortEnd, PlacePort {
 
   /** Ends all of this port: its endpoints leave their channels. Resolves when what it raised has been taken, or after 30 s. */
   close(): Promise<void> {
-    for (const { timer } of this.#queues.values()) clearTimeout(timer);
+    this.#queues?.stop();
     return this.#hub.detach(this);
   }
 
@@ -136,57 +125,17 @@ export class Attachment implements PortEnd, PlacePort {
   }
 
   get isEmpty(): boolean {
-    for (const reader of this.#readers) if (!reader.isEmpty) return false;
-    return true;
-  }
-
-  #sortReaders(): void {
-    const readers = [...this.#queues.values()].map(({ reader }) => reader);
-    this.#readers = [...readers.filter(isUrgent), ...readers.filter(reader => !isUrgent(reader))];
+    return this.#queues?.isEmpty ?? this.#waiting.length === 0;
   }
 
   /** For the hub: drains the port's queues. @returns false where there is more by now */
   drain(take: TakeRecords): boolean {
-    let rests = true;
     this.#isHeld = false;
-    for (const reader of this.#readers) {
-      // What the concentrator leaves there it asks for itself.
-      if (reader.drain(take) && !reader.sleep()) rests = false;
-    }
-    if (this.isEmpty) this.#tidy();
-    return rests;
-  }
-
-  /** Queues that have gone are forgotten only when no event of theirs is left. */
-  #tidy(): void {
-    if (this.#leavingQueues.size === 0) return;
-    for (const number of this.#leavingQueues) {
-      clearTimeout(this.#queues.get(number)?.timer);
-      this.#queues.delete(number);
-    }
-    this.#sortReaders();
-    this.#leavingQueues.clear();
-  }
-
-  #wake(number: number, now: boolean): void {
-    const queue = this.#queues.get(number);
-    if (queue === undefined) return;
-    if (now || queue.batchDelayMs === 0) {
-      this.#hub.drainSoon();
-      return;
-    }
-    queue.timer ??= setTimeout(() => {
-      queue.timer = undefined;
-      this.#hub.drain();
-    }, queue.batchDelayMs);
+    return this.#openQueues()?.drain(take) ?? true;
   }
 
   /** For the place: ends one of this port's endpoints. */
   closeEndpoint(endpoint: number): void {
     this.#hub.handle({ is: "closeEndpoint", endpoint }, this);
   }
-}
-
-function isUrgent({ isUrgent }: QueueReader): boolean {
-  return isUrgent;
 }

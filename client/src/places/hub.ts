@@ -1,10 +1,10 @@
-import { tokenOf } from "@jecho/shared/internal";
 import { laterTurn } from "#platform";
 import { Concentrator, type SessionRequest } from "../concentrator/concentrator.ts";
 import type { ConsumerEndpoint, PortEnd } from "../concentrator/endpoints/endpoint.ts";
 import type { RaisedEvents, TakeRecords } from "../concentrator/outgoing/outgoing.ts";
 import type { ConcentratorOptions, PlaceWays } from "../concentrator/parts.ts";
 import { atEndOfTurn } from "../platform/face.ts";
+import type { QueueReaders, QueueReadersEvents } from "../queues/queue-readers.ts";
 import { type Status, statusNow } from "../session/status.ts";
 import { Attachment } from "./attachment.ts";
 import type { PortListener, SessionNotice } from "./port.ts";
@@ -15,8 +15,6 @@ export class Hub {
   readonly #attachments = new Set<Attachment>();
   /** Attachments that have gone, and whose last events are still to be sent. */
   readonly #leaving = new Set<Attachment>();
-  /** Types that events were written with, for ports that come later. */
-  readonly #types = new Map<bigint, Uint8Array>();
   #status: Status = statusNow("connecting");
   /** The gateway's identity, once there was a connection. */
   #gateway = "";
@@ -47,7 +45,7 @@ export class Hub {
   attach(listener: PortListener): Attachment {
     const attachment = new Attachment(this, listener);
     this.#attachments.add(attachment);
-    for (const schema of this.#types.values()) listener.notify({ is: "type", schema });
+    for (const schema of this.#concentrator.schemas) listener.notify({ is: "type", schema });
     if (this.#gateway !== "") listener.notify({ is: "gateway", gateway: this.#gateway });
     listener.notify({ is: "status", status: this.#status });
     return attachment;
@@ -56,6 +54,11 @@ export class Hub {
   /** For attachments: acts on a session's request. */
   handle(request: SessionRequest, attachment: Attachment): void {
     this.#concentrator.handle(request, attachment);
+  }
+
+  /** For attachments: what reads their queues. @returns undefined as long as that is not loaded */
+  queuesOf(attachment: Attachment, events: QueueReadersEvents): QueueReaders | undefined {
+    return this.#concentrator.queuesOf(attachment, events);
   }
 
   /** For attachments: their threads do not take these consumers' events, or take them again. */
@@ -77,7 +80,7 @@ export class Hub {
   /** For attachments: detaches one. With the last, the concentrator ends. Resolves when what was raised has been taken, or after 30 s. */
   async detach(attachment: Attachment): Promise<void> {
     if (!this.#attachments.delete(attachment)) return;
-    this.#leaving.add(attachment);
+    if (!attachment.isEmpty) this.#leaving.add(attachment);
     this.#concentrator.detach(attachment);
     attachment.silence();
     if (this.#attachments.size > 0) {
@@ -142,9 +145,6 @@ export class Hub {
       this.#status = notice.status;
       if (!this.isUsable) this.#ended();
     }
-    // Its memory is that of what came over the wire.
-    const told = notice.is === "type" ? { is: notice.is, schema: notice.schema.slice() } : notice;
-    if (told.is === "type") this.#types.set(tokenOf(told.schema), told.schema);
-    for (const attachment of [...this.#attachments]) attachment.listener.notify(told);
+    for (const attachment of [...this.#attachments]) attachment.listener.notify(notice);
   }
 }

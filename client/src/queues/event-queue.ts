@@ -1,4 +1,5 @@
 import { JechoError, type Type } from "@jecho/shared";
+import { encodeInto, measure } from "@jecho/shared/internal";
 import type { Port } from "../places/port.ts";
 import { checkQueueOptions, DEFAULT_BYTES, type EventQueueOptions } from "./queue-options.ts";
 import { Ring } from "./ring.ts";
@@ -93,7 +94,7 @@ export class EventQueue {
   raise<T>({ endpoint, count, type, event, sync }: RaisedEvent<T>): number {
     const ring = this.#ring;
     if (isReading) throw new JechoError("EVENT_INVALID", "it was raised while another event was read");
-    const bytes = measure(type, event);
+    const bytes = bytesOf(type, event);
     if (bytes > ring.limitBytes) {
       throw new JechoError(
         "EVENT_INVALID",
@@ -273,7 +274,7 @@ export class EventQueue {
   }
 }
 
-function measure<T>(type: Type<T> | undefined, event: T): number {
+function bytesOf<T>(type: Type<T> | undefined, event: T): number {
   if (type === undefined) {
     if (!(event instanceof Uint8Array))
       throw new JechoError(
@@ -284,7 +285,7 @@ function measure<T>(type: Type<T> | undefined, event: T): number {
   }
   isReading = true;
   try {
-    return type.measure(event);
+    return measure(type.root, event);
   } finally {
     isReading = false;
   }
@@ -298,7 +299,7 @@ function write<T>(type: Type<T> | undefined, event: T, ring: Ring, at: number, l
   }
   isReading = true;
   try {
-    return type.encodeInto(event, ring.bytes, ring.view, at, limit);
+    return encodeInto(type.root, event, ring.bytes, ring.view, at, limit);
   } finally {
     isReading = false;
   }

@@ -1,5 +1,5 @@
 import { JechoError, Type } from "@jecho/shared";
-import { tokenOf } from "@jecho/shared/internal";
+import { readBfbs, tokenOf } from "@jecho/shared/internal";
 import type { Answer, Question } from "../places/port.ts";
 
 /**
@@ -29,12 +29,11 @@ export class KnownTypes {
     this.#ask = ask;
   }
 
-  /** A type in its binary form; it is told for every consumer that may need it. */
+  /** A type in canonical binary form; it is told for every consumer that may need it. */
   add(schema: Uint8Array): void {
     const token = tokenOf(schema);
     if (this.#types.has(token)) return;
-    const type = inUse.get(token)?.deref() ?? theOne(Type.fromSchema(schema));
-    if (!this.#types.has(type.token)) this.#types.set(type.token, type);
+    this.#types.set(token, inUse.get(token)?.deref() ?? theOne(new Type(readBfbs(schema), schema)));
   }
 
   get(token: bigint): Type | undefined {

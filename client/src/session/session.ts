@@ -154,7 +154,7 @@ export class Session {
     else if (type !== undefined && !isCodec(type))
       throw new JechoError(
         "ARGUMENT_INVALID",
-        "a channel's type is made by type(name, fields), typeFromFbs or Type.fromSchema; json() stands in its place for JSON",
+        "a channel's type is made by type(name, fields), typeFromFbs or typeFromSchema; json() stands in its place for JSON",
       );
     return new EventChannel<T>(this.#opener, this.#names.inFull(name), type);
   }

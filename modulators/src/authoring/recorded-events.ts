@@ -1,4 +1,4 @@
-import { type FieldInfo, JechoError, type Type, unpack } from "@jecho/shared";
+import { encodeEvent, type FieldInfo, JechoError, type Type, unpack } from "@jecho/shared";
 
 /**
  * Events as `jecho sub --json` recorded them, one in a line. JSON has no 64-bit integers and no NaN; what stands in their place is
@@ -16,7 +16,7 @@ export function recordedEvents(text: string, type?: Type<unknown>): unknown[] {
       const { event } = JSON.parse(line) as { event: unknown };
       if (type === undefined) return [Uint8Array.from(event as number[])];
       // Whatever the numbers came as, they are of the type's arrays now.
-      return [unpack(type.decode(type.encode(tableOf(type.fields, event))))];
+      return [unpack(type.decode(encodeEvent(type, tableOf(type.fields, event))))];
     } catch (error) {
       throw new JechoError("EVENT_INVALID", `line ${i + 1}: ${(error as Error).message}`, { cause: error });
     }

@@ -1,5 +1,5 @@
 /** A bench for modulators, for unit tests: the real host and its sandbox, events as a producer would raise them, and a clock by hand. */
-import { JechoError, Type } from "@jecho/shared";
+import { encodeEvent, JechoError, type Type, typeFromSchema } from "@jecho/shared";
 import {
   checkOptions,
   type EventsFrame,
@@ -162,7 +162,7 @@ export class ModulatorBench<In = unknown, Out = In> implements AsyncDisposable {
     const { type } = this.#options;
     this.#look();
     const parts = events.map(event => {
-      const bytes = type === undefined ? (event as Uint8Array) : type.encode(event);
+      const bytes = type === undefined ? (event as Uint8Array) : encodeEvent(type, event);
       return { bytes, start: 0, end: bytes.byteLength };
     });
     if (parts.length > 0) {
@@ -219,9 +219,9 @@ export class ModulatorBench<In = unknown, Out = In> implements AsyncDisposable {
     this.#host.flow(DERIVED, false);
     this.#host.flow(DERIVED, true);
     await this.#host.settled();
-    const written = reads && Type.fromSchema(reads);
+    const written = reads && typeFromSchema(reads);
     if (type !== undefined) written?.readerOf(type as Type);
-    for (const known of [type as Type | undefined, written, schema && Type.fromSchema(schema)])
+    for (const known of [type as Type | undefined, written, schema && typeFromSchema(schema)])
       if (known !== undefined) this.#types.set(known.token, known);
   }
 

@@ -1,4 +1,4 @@
-import { JechoError, Type } from "@jecho/shared";
+import { JechoError, type Type, typeFromSchema } from "@jecho/shared";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 
 /** The types of what one modulator is fed with, numbered as its sandbox knows them, and which of them it can read. */
@@ -48,7 +48,7 @@ export class InputTypes {
     schema: Uint8Array | undefined,
   ): void {
     this.#sandbox = sandbox;
-    this.#reads = schema && Type.fromSchema(schema);
+    this.#reads = schema && typeFromSchema(schema);
     this.#isPicky = schema !== undefined || sandbox.checksInput;
     this.#readable.clear();
     this.#newest = undefined;
@@ -60,7 +60,7 @@ export class InputTypes {
 
   /** A further type. @returns its number */
   add(schema: Uint8Array): number {
-    return this.#types.push(Type.fromSchema(schema));
+    return this.#types.push(typeFromSchema(schema));
   }
 
   /**
@@ -97,7 +97,7 @@ export class InputTypes {
     const writer =
       token === 0n
         ? undefined
-        : (this.#types.find(type => type.token === token) ?? Type.fromSchema(this.#schemaOf(token)));
+        : (this.#types.find(type => type.token === token) ?? typeFromSchema(this.#schemaOf(token)));
     const mismatch = this.#mismatchOf(writer) ?? this.#mismatchInside(token);
     if (mismatch === undefined) return true;
     const reads = this.#reads === undefined ? "" : `, the modulator reads ${this.#reads}`;

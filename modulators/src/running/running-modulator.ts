@@ -1,4 +1,4 @@
-import { JechoError, Type } from "@jecho/shared";
+import { JechoError, type Type, typeFromSchema } from "@jecho/shared";
 import { FLAG_URGENT, type Install, type ObjectUpdate } from "@jecho/shared/internal";
 import { isStarved, unsound } from "../sandbox/failures.ts";
 import type { ContextValue, Emit, Program, RunChunk, Sandbox, Turn } from "../sandbox/sandbox.ts";
@@ -259,7 +259,7 @@ export class RunningModulator {
         this.#types.readIn(sandbox, declared.reads);
         this.#needs = declared.needs;
         this.#views.clear();
-        this.#writer.declared = this.schema && Type.fromSchema(this.schema);
+        this.#writer.declared = this.schema && typeFromSchema(this.schema);
         return sandbox;
       } catch (error) {
         sandbox.dispose();

@@ -1,4 +1,4 @@
-import { type Description, Type, type } from "@jecho/shared";
+import { type Description, Type, type, typeFromSchema } from "@jecho/shared";
 import { createReader, type ObjectType, type ReadEvent, readBfbs } from "@jecho/shared/internal";
 import { recall, remember } from "./world/primordials.ts";
 
@@ -36,7 +36,7 @@ export function declaredType(said: unknown, name: string): Type {
   if (said instanceof Type) return said;
   const known = recall(declaredTypes, said as object);
   if (known !== undefined) return known;
-  const made = said instanceof Uint8Array ? Type.fromSchema(said) : typeFrom(said as TypeDescription, name);
+  const made = said instanceof Uint8Array ? typeFromSchema(said) : typeFrom(said as TypeDescription, name);
   remember(declaredTypes, said as object, made);
   return made;
 }

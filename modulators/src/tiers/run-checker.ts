@@ -1,4 +1,4 @@
-import { Type } from "@jecho/shared";
+import { type Type, typeFromSchema } from "@jecho/shared";
 import type { EventsFrame } from "@jecho/shared/internal";
 import type { SchemaOf } from "./tier.ts";
 
@@ -24,7 +24,7 @@ export class RunChecker {
     if (type !== undefined || token === 0n) return type;
     const schema = schemaOf(token);
     if (schema === undefined) return undefined;
-    type = Type.fromSchema(schema);
+    type = typeFromSchema(schema);
     this.#types.set(token, type);
     return type;
   }

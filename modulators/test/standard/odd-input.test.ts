@@ -19,7 +19,7 @@ import {
   type View,
   viewFilter,
 } from "@jecho/modulators";
-import { type } from "@jecho/shared";
+import { encodeEvent, type } from "@jecho/shared";
 import { expect, test } from "vitest";
 import { grid } from "../grid.ts";
 import { openBench } from "../rig.ts";
@@ -34,7 +34,7 @@ const Odd = type("Odd", {
   x: "float64",
 });
 const OPTIONS = { type: Odd };
-const odd = (fields: Partial<Parameters<typeof Odd.encode>[0]>) => Odd.decode(Odd.encode(fields as never));
+const odd = (fields: Partial<typeof Odd.event>) => Odd.decode(encodeEvent(Odd, fields as never));
 const VIEW: View = { firstLayer: 0, lastLayer: 3, south: -90, north: 90, west: 0, east: 360, stride: 1 };
 
 test.for<[string, () => HandlerPair, string]>([
@@ -230,7 +230,7 @@ test("quantise keeps within its bound whatever the numbers, and exactly what is 
 
 const cell = (fields: Partial<GridData>): GridData =>
   grid.decode(
-    grid.encode({
+    encodeEvent(grid, {
       ...{
         step: 1,
         layer: 0,

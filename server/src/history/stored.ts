@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { crc32 } from "node:zlib";
-import { Type } from "@jecho/shared";
+import { type Type, typeFromSchema } from "@jecho/shared";
 import { EventsFrame, parseFrame } from "@jecho/shared/internal";
 import type { EpochStart, LoggedRun, Retention } from "./event-log.ts";
 
@@ -114,7 +114,7 @@ function epochOf(
 }
 
 function typeOf({ token, schema }: StoredRow): Type {
-  const type = Type.fromSchema(new Uint8Array(schema as Uint8Array));
+  const type = typeFromSchema(new Uint8Array(schema as Uint8Array));
   if (String(type.token) !== token) throw damaged();
   return type;
 }

@@ -1,4 +1,4 @@
-import { JechoError, Type } from "@jecho/shared";
+import { JechoError, type Type, typeFromSchema } from "@jecho/shared";
 import { Few, tokenOf } from "@jecho/shared/internal";
 import { LimitReached } from "../gateway/limit-reached.ts";
 
@@ -32,7 +32,7 @@ export class TypeRegistry {
         "TYPE_INVALID",
         `a type's schema has at most ${this.#mostBytes} bytes`,
       );
-    return this.#types.get(tokenOf(schema))?.type ?? Type.fromSchema(schema);
+    return this.#types.get(tokenOf(schema))?.type ?? typeFromSchema(schema);
   }
 
   /** Whether somebody writes a type with this token. */

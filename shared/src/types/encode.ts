@@ -24,7 +24,7 @@ export function encodeInto(
   bytes: Uint8Array,
   view: DataView,
   offset: number,
-  limit: number,
+  limit = bytes.length,
 ): number {
   const encoding = Encoding.on(bytes, view);
   const position = encoding.begin(planOf(type), value, offset + 4, limit);

@@ -1,17 +1,12 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 import { type ByteSource, sourceOf } from "./accessor.ts";
-import { readBfbs } from "./bfbs-reader.ts";
-import { writeBfbs } from "./bfbs-writer.ts";
-import { type Description, describeObject, type ValueOf } from "./describe.ts";
-import { encode, encodeInto } from "./encode.ts";
 import { createMaker, createReader, type MakeEvent, type ReadEvent, readerOf } from "./reader.ts";
 import { type FieldInfo, reflect } from "./reflect.ts";
 import type { ObjectType } from "./schema.ts";
 import { createVerifier, type VerifyEvent } from "./verify.ts";
-import { measure } from "./written-values.ts";
 
 /**
- * The type of a channel's events: a FlatBuffers schema whose root table is the event.
+ * The type of a channel's events: a FlatBuffers schema whose root table is the event. It reads events; `encodeEvent` writes them.
  *
  * `T` is the TypeScript face of an event; it has no counterpart at run time.
  */
@@ -32,17 +27,12 @@ export class Type<T = unknown> {
   #verify: VerifyEvent | undefined;
   #make: MakeEvent | undefined;
 
-  /** Made by `type`, `Type.fromSchema` and, from a schema's text, `typeFromFbs` of the face `fbs`. */
-  constructor(root: ObjectType) {
+  /** Made by `type`, `typeFromSchema` and, from a schema's text, `typeFromFbs` of the face `fbs`. */
+  constructor(root: ObjectType, schema: Uint8Array) {
     this.name = root.name;
     this.root = root;
-    this.schema = writeBfbs(root);
-    this.token = tokenOf(this.schema);
-  }
-
-  /** Reads a compiled schema (.bfbs). @throws JechoError `TYPE_INVALID` */
-  static fromSchema<T = unknown>(bfbs: Uint8Array): Type<T> {
-    return new Type<T>(readBfbs(bfbs));
+    this.schema = schema;
+    this.token = tokenOf(schema);
   }
 
   /** The fields of an event of this type. */
@@ -53,26 +43,6 @@ export class Type<T = unknown> {
   /** The type's name and token: types may have one name and differ; tokens do not. */
   toString(): string {
     return `${this.name} (${this.token.toString(16).padStart(16, "0")})`;
-  }
-
-  /** An upper bound of an event's encoded bytes. @throws JechoError `EVENT_INVALID` */
-  measure(event: T): number {
-    return measure(this.root, event);
-  }
-
-  /**
-   * Encodes at `offset` (8-aligned) and returns the offset behind it. The room of `measure` must be there, and may end at `limit`:
-   * nothing is written beyond that.
-   *
-   * @throws JechoError `EVENT_INVALID` naming the field
-   */
-  encodeInto(event: T, bytes: Uint8Array, view: DataView, offset: number, limit = bytes.length): number {
-    return encodeInto(this.root, event, bytes, view, offset, limit);
-  }
-
-  /** The event as bytes of its own. @throws JechoError `EVENT_INVALID` */
-  encode(event: T): Uint8Array {
-    return encode(this.root, event);
   }
 
   /** @throws JechoError `EVENT_INVALID` where the bytes [start, end) are not an event of this type */
@@ -144,14 +114,4 @@ function wholeOf(buffer: ArrayBufferLike): ByteSource | undefined {
   if (buffer.byteLength > KEPT_BYTES) return undefined;
   newest = sourceOf(new DataView(buffer), new Uint8Array(buffer));
   return newest;
-}
-
-/**
- * A type from a description, for example
- * `type("Reading", { sensor: "uint32", place: "string", values: "float32[]" })`.
- *
- * @throws JechoError `TYPE_INVALID` naming the field
- */
-export function type<const D extends Description>(name: string, description: D): Type<ValueOf<D>> {
-  return new Type<ValueOf<D>>(describeObject(name, description));
 }

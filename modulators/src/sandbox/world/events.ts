@@ -1,4 +1,4 @@
-import { JechoError, Type } from "@jecho/shared";
+import { JechoError, type Type } from "@jecho/shared";
 import {
   type Accessor,
   accessorBytes,
@@ -8,6 +8,7 @@ import {
   measure,
   type ObjectType,
   type ReadEvent,
+  typeOf,
 } from "@jecho/shared/internal";
 import { declaredType, inputType, readerOf } from "../made-types.ts";
 import type { Memory } from "./memory.ts";
@@ -355,7 +356,7 @@ export function typeToken(event?: object): bigint {
   if (event !== undefined && source === undefined && readType !== undefined) return readType.token;
   const known = source?.type ?? inType;
   if (known === undefined) return 0n;
-  known.token ??= new Type(known.object).token;
+  known.token ??= typeOf(known.object).token;
   return known.token;
 }
 

@@ -1,4 +1,4 @@
-import { type } from "@jecho/shared";
+import { encodeEvent, type } from "@jecho/shared";
 import { OUTBOX_HEAD } from "../sandbox.ts";
 import { encodeValues } from "../values.ts";
 import * as world from "./bridge.ts";
@@ -17,7 +17,7 @@ export function rehearse(): number {
     list: [{ n: "uint32" }],
   });
   const some = { number: 1, text: "a", numbers: new Float32Array(1), list: [{ n: 1 }] };
-  perform(Some.schema, Some.encode(some), some);
+  perform(Some.schema, encodeEvent(Some, some), some);
   perform(new Uint8Array(0), new Uint8Array(8), new Uint8Array(8));
   return 0;
 }

@@ -1,4 +1,4 @@
-import { JechoError, Type } from "@jecho/shared";
+import { JechoError, type Type, typeFromSchema } from "@jecho/shared";
 import type {
   Declared,
   Engine,
@@ -109,7 +109,7 @@ class CompiledSandbox implements Sandbox {
   }
 
   addType(schema: Uint8Array): void {
-    this.#types.push(Type.fromSchema(schema));
+    this.#types.push(typeFromSchema(schema));
   }
 
   mismatchOf(): undefined {

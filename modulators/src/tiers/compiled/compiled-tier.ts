@@ -1,4 +1,4 @@
-import { Type } from "@jecho/shared";
+import { type Type, typeFromSchema } from "@jecho/shared";
 import { type EventsFrame, tokenOf } from "@jecho/shared/internal";
 import type { Declared, Limits } from "../../sandbox/sandbox.ts";
 import { LentRun } from "../lent-run.ts";
@@ -245,7 +245,7 @@ function typeOf(schema: Uint8Array): Type {
   const token = tokenOf(schema);
   let type = types.get(token);
   if (type === undefined) {
-    type = Type.fromSchema(schema);
+    type = typeFromSchema(schema);
     if (types.size === MOST_TYPES) types.clear();
     types.set(token, type);
   }

@@ -1,4 +1,4 @@
-import { JechoError, type Type, unpack } from "@jecho/shared";
+import { encodeEvent, JechoError, type Type, unpack } from "@jecho/shared";
 import type { ReadEvent, Stretch } from "@jecho/shared/internal";
 import type { RunChunk } from "../../sandbox/sandbox.ts";
 import { NUMBER_ARRAYS } from "./known.ts";
@@ -79,7 +79,7 @@ export class EventMaker {
       const event = reads ? this.#eventAt(bytes, start, bounds[2 * index + 1] as number) : undefined;
       const made: MadeFields = {};
       for (const write of writes) write(made, { event, numbers, first });
-      const own = output.encode(made as never);
+      const own = encodeEvent(output, made as never);
       return { bytes: own, bounds: [0, own.byteLength], first: 0, end: 1 };
     } catch (error) {
       throw new JechoError("MODULATOR_FAILED", (error as Error).message);

@@ -1,4 +1,4 @@
-import { JechoError, Type, type } from "@jecho/shared";
+import { JechoError, type Type, type, typeFromSchema } from "@jecho/shared";
 import {
   type ArrowFunctionExpression,
   type Class,
@@ -205,7 +205,7 @@ function typeOf(member: PropertyDefinition, said: "input" | "output"): Type {
     if (value?.type === "NewExpression") {
       const [bytes] = value.arguments;
       if (value.callee.type === "Identifier" && value.callee.name === "Uint8Array" && bytes)
-        return Type.fromSchema(Uint8Array.from(literalOf(bytes) as number[]));
+        return typeFromSchema(Uint8Array.from(literalOf(bytes) as number[]));
     }
     const { name, description } = literalOf(value) as {
       name: string;

@@ -1,7 +1,7 @@
 import { modulatorFrom, type SharedReference } from "@jecho/modulators";
 import { modulatorTable } from "@jecho/modulators/internal";
 import { ModulatorEnvironment, type ModulatorOptions, type TierEvents } from "@jecho/modulators/node";
-import { type JechoError, type Type, type } from "@jecho/shared";
+import { encodeEvent, type JechoError, type Type, type } from "@jecho/shared";
 import { type EventsFrame, encodeRun, FLAG_URGENT, parseFrame } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import { functionSource } from "./function-source.ts";
@@ -56,7 +56,7 @@ class Bench implements AsyncDisposable {
   enqueue<T>(of: Type<T>, events: readonly T[], tag?: string): void {
     this.raise(
       of,
-      events.map(event => of.encode(event)),
+      events.map(event => encodeEvent(of, event)),
       tag,
     );
   }
@@ -132,7 +132,7 @@ test("a type with the same fields elsewhere is compiled anew, and fields of the 
   await bench.install(counting);
   bench.enqueue(Reading, readings(0, 1));
   bench.environment.addType(CHANNEL, More.schema);
-  const [bytes] = [More.encode({ celsius: new Float32Array(0), note: "", station: 9 })];
+  const [bytes] = [encodeEvent(More, { celsius: new Float32Array(0), note: "", station: 9 })];
   bench.raise(More, [bytes, bytes]);
   expect(bench.placement?.tier).toBe("compiled");
   const { eventsIn, eventsOut } = bench.environment.modulators.get(DERIVED) ?? {};
@@ -213,7 +213,7 @@ test("MOE-27: texts are equal where the language says so: of every length, with 
     ),
     Named.schema,
   );
-  const broken = Named.encode({ name: "ab" });
+  const broken = encodeEvent(Named, { name: "ab" });
   broken[Buffer.from(broken).indexOf("ab")] = 0xff;
   for (const [i, name] of texts.entries()) {
     bench.environment.update({ object: "wanted", version: i + 2, state: JSON.stringify({ name }) });
@@ -332,7 +332,7 @@ test("a class that declares its output makes events of that type, and of what it
 });
 
 test("an event that is broken is not copied into another one, and a number that does not fit ends the modulator", async () => {
-  const sound = Reading.encode({ station: 1, celsius: Float32Array.of(1, 2, 3) });
+  const sound = encodeEvent(Reading, { station: 1, celsius: Float32Array.of(1, 2, 3) });
   const broken = sound.slice();
   // The vector's length.
   new DataView(broken.buffer).setUint32(broken.byteLength - 16, 0x7fff_ffff, true);
@@ -393,7 +393,7 @@ test("a text with its own input reads by the names of that, and events of no suc
 });
 
 test("MOE-27: broken events end it: offsets, vtables and vectors that lead out of the event are not followed", async () => {
-  const sound = Reading.encode({ station: 1, celsius: Float32Array.of(1, 2, 3) });
+  const sound = encodeEvent(Reading, { station: 1, celsius: Float32Array.of(1, 2, 3) });
   const words = Math.floor(sound.byteLength / 4);
   let broken = 0;
   for (let word = 0; word < words; word++) {
@@ -427,7 +427,7 @@ test("MOE-27: broken events end it: offsets, vtables and vectors that lead out o
 });
 
 test("events of every length from none on are sound or broken, never read beyond their end", async () => {
-  const sound = Reading.encode({ station: 1, celsius: Float32Array.of(1, 2, 3) });
+  const sound = encodeEvent(Reading, { station: 1, celsius: Float32Array.of(1, 2, 3) });
   for (let bytes = 0; bytes < sound.byteLength; bytes++) {
     await using bench = new Bench();
     await bench.install(modulatorFrom(event => event.celsius.length === 3 && event.station === 1));

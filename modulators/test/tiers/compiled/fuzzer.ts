@@ -2,7 +2,7 @@ import type { Modulator } from "@jecho/modulators";
 import { modulatorFrom } from "@jecho/modulators";
 import { modulatorTable } from "@jecho/modulators/internal";
 import { ModulatorEnvironment, type TierEvents } from "@jecho/modulators/node";
-import { type Type, type, unpack } from "@jecho/shared";
+import { encodeEvent, type Type, type, unpack } from "@jecho/shared";
 import { type EventsFrame, encodeRun, FLAG_URGENT, parseFrame } from "@jecho/shared/internal";
 import { functionSource } from "./function-source.ts";
 import { FUZZED, MADE, type RandomProgram, randomEvent, randomProgram, seeded } from "./random-programs.ts";
@@ -92,7 +92,7 @@ export class Fuzzer implements AsyncDisposable {
 /** Some have texts whose bytes are broken UTF-8. */
 function encodedEvent(random: () => number): Uint8Array {
   const event = randomEvent(random);
-  const bytes = Fuzzed.encode(event as never);
+  const bytes = encodeEvent(Fuzzed, event as never);
   const { name } = event;
   // Shorter ones may be found elsewhere in the event.
   if (random() < 0.8 || typeof name !== "string" || name.length < 4) return bytes;

@@ -1,0 +1,27 @@
+/** Text that has a character for each byte. */
+const bytewise = new TextDecoder("latin1");
+
+/**
+ * Schemas of the types that the gateway has told of, each once, in their order. They are known by their bytes, not by their tokens:
+ * a page that only subscribes computes no hashes in its concentrator.
+ */
+export class ToldSchemas {
+  readonly #byBytes = new Map<string, Uint8Array>();
+  readonly #all: Uint8Array[] = [];
+
+  get all(): readonly Uint8Array[] {
+    return this.#all;
+  }
+
+  /** @returns a copy that stays: the memory of this one is that of what came over the wire */
+  add(schema: Uint8Array): Uint8Array {
+    const bytes = bytewise.decode(schema);
+    let kept = this.#byBytes.get(bytes);
+    if (kept === undefined) {
+      kept = schema.slice();
+      this.#byBytes.set(bytes, kept);
+      this.#all.push(kept);
+    }
+    return kept;
+  }
+}
