@@ -137,6 +137,40 @@ test("PROV-5: so is one whose channel is kept, but not up to there", async () =>
   }
 });
 
+test("PROV-5: so is one that comes back to a third gateway, where the producer came and went at the second", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "jecho-"));
+  try {
+    const options = { historyFile: join(folder, "history.sqlite"), resumeWindowMs: 200 };
+    const history = { events: 0, seconds: 600, latest: false, onDemand: false };
+    let place = resume;
+    {
+      await using gateway = await start(options);
+      using producer = await RawProducer.open(gateway, { source: RAW + 1n, history });
+      using consumer = await RawClient.connect(gateway);
+      open(consumer, { modulator });
+      await producer.installs();
+      const { epoch } = await consumer.next("ConsumerOpened");
+      place = { ...resume, epoch, seq: 0n };
+    }
+    {
+      await using gateway = await start(options);
+      using producer = await RawProducer.open(gateway, { source: RAW, history });
+      producer.say(at(producer, 0n));
+      raise(producer, producer.channel, 3);
+      await closes(producer);
+    }
+    await using gateway = await start(options);
+    using other = await RawProducer.open(gateway);
+    using consumer = await RawClient.connect(gateway);
+    open(consumer, { from: place, modulator });
+    await other.installs();
+    await consumer.next("ConsumerOpened");
+    expect(await consumer.next("Position")).toMatchObject({ source: RAW, origin: RAW, raised: 3n });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});
+
 test("PROV-5: what a producer raised that goes before it has answered to an installation is told to its consumers", async () => {
   await using gateway = await start({ installTimeoutMs: 1 });
   using other = await RawProducer.open(gateway);

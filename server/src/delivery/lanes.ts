@@ -13,6 +13,8 @@ export interface SourceCount {
   origin: bigint;
   after: number;
   through: number;
+  /** Sequence number of its newest event that an earlier gateway kept; 0 for none. */
+  keptSeq: number;
 }
 
 interface GatewayLane extends SourceCount {
@@ -74,7 +76,7 @@ export class GatewayLanes {
     let lane = this.#bySource.get(name);
     if (lane === undefined) {
       const present = { live: true, isOver: false, awaitedUntil: 0 };
-      lane = { source, urgent, producer, raised, origin, after, through, seq, by, ...present };
+      lane = { source, urgent, producer, raised, origin, after, through, keptSeq: 0, seq, by, ...present };
       this.#bySource.set(name, lane);
     }
     lane.by ??= by;
@@ -171,6 +173,11 @@ export class GatewayLanes {
     for (const lane of this.#gone?.values() ?? []) if (lane.seq > 0 && isOverNow(lane)) yield lane;
   }
 
+  /** Sources of which earlier gateways kept events with this sequence number or a later one, and whose producers are not here. */
+  *keptFrom(seq: number): Generator<SourceAt> {
+    for (const lane of this.#gone?.values() ?? []) if (lane.keptSeq >= seq && lane.isOver) yield lane;
+  }
+
   /** For a derived channel: the raw sources among these that no run or position has named yet. */
   unheard(raw: Iterable<SourceAt>): SourceAt[] {
     const heard = new Set<string>();
@@ -186,7 +193,7 @@ export class GatewayLanes {
    */
   endUnmade({ source, urgent, producer, raised }: SourceAt, seq: number): Position {
     const counts = { raised, origin: source, after: raised, through: raised };
-    const state = { live: false, isOver: true, awaitedUntil: 0, by: undefined };
+    const state = { live: false, isOver: true, awaitedUntil: 0, keptSeq: 0, by: undefined };
     const lane = { source, urgent, producer, seq, ...counts, ...state };
     this.#bySource.set(nameOf(lane), lane);
     this.#forgetLater(lane);

@@ -138,6 +138,19 @@ export class History {
     return { seq: Math.min(seq + 1, firstSeq), isKept: seq < firstSeq };
   }
 
+  /**
+   * Number of the first event that a later gateway took than the one which counted some channel's events in this epoch. A gateway numbers the epochs of its
+   * channels one after the other, from a random number on.
+   */
+  afterGatewayOf(epoch: number): number {
+    let [nearest, life] = [Number.POSITIVE_INFINITY, 0];
+    for (const [i, known] of this.#epochs.entries()) {
+      const distance = Math.abs(known.epoch - epoch);
+      if (distance < nearest) [nearest, life] = [distance, i];
+    }
+    return this.#epochs[life + 1]?.firstSeq ?? Number.POSITIVE_INFINITY;
+  }
+
   /** Positions of the sources: what has been taken already is not taken again. */
   sources(): Iterable<SourceCount> {
     const sources = new Map<string, SourceCount>();
@@ -148,7 +161,8 @@ export class History {
       const known = sources.get(name);
       // What runs account for without a break is one stretch.
       const begin = known !== undefined && after <= known.through ? known.after : after;
-      sources.set(name, { source, urgent, raised: raised + count - 1, origin, after: begin, through, by });
+      const [newest, keptSeq] = [raised + count - 1, frame.seq + count - 1];
+      sources.set(name, { source, urgent, raised: newest, origin, after: begin, through, keptSeq, by });
     }
     return sources.values();
   }

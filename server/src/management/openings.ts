@@ -159,8 +159,10 @@ export class GatewayOpenings {
         : this.#derive(connection, manager, modulator, parent);
     derived.know(frame.sources);
     const { from } = frame;
-    if (from?.from === FROM.resume && !this.#names.isOwnEpoch(from.epoch))
-      manager.unmade.endedBefore(derived);
+    if (from?.from === FROM.resume && !this.#names.isOwnEpoch(from.epoch)) {
+      const { history } = manager.channel;
+      manager.unmade.endedBefore(derived, history?.afterGatewayOf(from.epoch) ?? Number.POSITIVE_INFINITY);
+    }
     const consumer = new GatewayConsumer(this.#names.newEndpoint(), connection, derived.place, terms);
     try {
       if (frame.as !== "") manager.nameDerived(derived, frame.as);

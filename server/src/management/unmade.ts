@@ -95,8 +95,16 @@ export class UnmadeSources {
     }
   }
 
-  /** A consumer of an earlier gateway is back: what ended here before it came, no modulator has been through. */
-  endedBefore({ channel }: Derived): void {
-    for (const end of channel.lanes.unmade(this.#lanes.ended())) channel.sourceEnds(end);
+  /**
+   * A consumer of an earlier gateway is back: what ended here before it came, no modulator has been through. Of what gateways in between have kept, those
+   * producers go on that are back in time.
+   *
+   * @param keptFrom sequence number of the first event that those have kept
+   */
+  endedBefore({ channel }: Derived, keptFrom: number): void {
+    this.#end(channel.lanes.unmade(this.#lanes.ended()), channel);
+    const kept = channel.lanes.unmade(this.#lanes.keptFrom(keptFrom));
+    if (kept.length > 0)
+      setTimeout(() => this.#end(channel.lanes.unmade(kept), channel), this.#resumeWindowMs + 1).unref();
   }
 }
