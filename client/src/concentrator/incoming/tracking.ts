@@ -1,4 +1,4 @@
-import type { EventsFrame, SourcePlace } from "@jecho/shared/internal";
+import { type EventsFrame, Few, type SourcePlace } from "@jecho/shared/internal";
 
 /** A lane of some producer, as consumers know it: the same over connections. */
 export class TrackedSource {
@@ -91,8 +91,8 @@ interface Known {
   through: number;
   /** The source that said so last; 0n for none. */
   by: bigint;
-  /** Incarnation of the modulator whose output is made of its events; 0n for none yet. */
-  maker: bigint;
+  /** Incarnations of the modulators whose output was made of its events. */
+  readonly makers: Few<bigint, true>;
   heard: number;
 }
 
@@ -147,8 +147,8 @@ export class Tracker {
   #hasBeenAway = false;
   /** Whether a modulator has begun anew, without the state that it had, and that has not been told. */
   hasRestarted = false;
-  /** Incarnations that are known: one makes events of several sources. */
-  readonly #incarnations = new Set<bigint>();
+  /** Incarnations whose beginning was told as a restart: one makes events of several sources. */
+  readonly #toldMakers = new Set<bigint>();
 
   /** @param before how far another one was, whose stead this one takes: that does not come again, but what is missing behind it was nobody's */
   constructor(before: Had = NOTHING) {
@@ -254,12 +254,16 @@ export class Tracker {
       const known =
         origin === 0n ? undefined : this.#knownOf(new TrackedSource(origin, urgent), Number(through));
       const of = new TrackedSource(source, urgent);
-      this.#enter(of, Math.max(Number(raised), this.#before.of(of)), known);
+      // A modulator that has made nothing yet begins here: its first events may be told as a restart.
+      if (known === undefined || raised > 0n)
+        this.#enter(of, Math.max(Number(raised), this.#before.of(of)), known);
       // Whoever has a modulator by now goes on behind that, too.
       if (known === undefined) this.#knownOf(of, Number(raised));
       // Several modulators may have made what it has had of one source.
       if (known !== undefined) reach(known, of, Number(through));
     }
+    this.hasRestarted = false;
+    this.#toldMakers.clear();
     if (places.length > 0) this.#hasBeenAway = true;
   }
 
@@ -269,7 +273,7 @@ export class Tracker {
     this.#known.clear();
     this.#hasBeenAway = false;
     this.hasRestarted = false;
-    this.#incarnations.clear();
+    this.#toldMakers.clear();
   }
 
   #of(source: TrackedSource): Reached | undefined {
@@ -284,26 +288,38 @@ export class Tracker {
 
   #enter(source: TrackedSource, raised: number, origin: Known | undefined): void {
     if (origin !== undefined) {
-      const incarnation = source.id >> 32n;
-      if (origin.maker !== 0n && origin.maker !== incarnation && !this.#incarnations.has(incarnation))
-        this.hasRestarted = true;
-      origin.maker = incarnation;
-      this.#incarnations.add(incarnation);
-      if (this.#incarnations.size > MOST_INCARNATIONS) this.#incarnations.clear();
+      const maker = makerOf(source);
+      if (!origin.makers.has(maker)) this.#madeBy(maker, origin.makers);
     }
     this.#newest = { source, raised, origin, heard: 0 };
     this.#reached.set(source.name, this.#newest);
+  }
+
+  /** A further incarnation of a modulator makes events of a raw source. */
+  #madeBy(maker: bigint, makers: Few<bigint, true>): void {
+    if (makers.size > 0 && !this.#toldMakers.has(maker)) {
+      this.hasRestarted = true;
+      this.#toldMakers.add(maker);
+      if (this.#toldMakers.size > MOST_INCARNATIONS) this.#toldMakers.clear();
+    }
+    if (makers.size >= MOST_INCARNATIONS) makers.clear();
+    makers.set(maker, true);
   }
 
   /** @param begin where one begins that was not known, unless it has begun while the consumer was away */
   #knownOf(source: TrackedSource, begin: number): Known {
     let known = this.#known.get(source.name);
     if (known === undefined) {
-      known = { source, through: this.#hasBeenAway ? 0 : begin, by: 0n, maker: 0n, heard: 0 };
+      known = { source, through: this.#hasBeenAway ? 0 : begin, by: 0n, makers: new Few(), heard: 0 };
       this.#known.set(source.name, known);
     }
     return known;
   }
+}
+
+/** The incarnation of the modulator that makes a derived source's events. */
+function makerOf({ id }: TrackedSource): bigint {
+  return id >> 32n;
 }
 
 function reach(known: Known, { id }: TrackedSource, through: number): void {

@@ -150,6 +150,34 @@ test("MOE-11: another source of what is made of the same events is told as a res
   expect(told()).toBe(true);
 });
 
+test("MOE-11: a restart is told whichever lane shows it, also where the new state was first met in another one", () => {
+  const tracker = new Tracker();
+  const [usual, urgent] = [new TrackedSource(9n, false), new TrackedSource(9n, true)];
+  tracker.take(new TrackedSource(1n << 32n, true), run(1, 1, 0, 1), urgent);
+  // Of the usual events the first modulator had made nothing.
+  tracker.take(new TrackedSource(2n << 32n, false), run(1, 1, 0, 1), usual);
+  expect(tracker.hasRestarted).toBe(false);
+  tracker.take(new TrackedSource(2n << 32n, true), run(1, 1, 1, 2), urgent);
+  expect(tracker.hasRestarted).toBe(true);
+});
+
+test("MOE-11: who goes on behind a place is told of a restart whose events had not come there", () => {
+  const [first, second, raw] = [1n, 2n, 9n].map(id => new TrackedSource(id << 32n, false)) as [
+    TrackedSource,
+    TrackedSource,
+    TrackedSource,
+  ];
+  const before = new Tracker();
+  before.take(first, run(1, 5, 0, 50), raw);
+  before.place(second, 0, raw, 50, 50);
+  const tracker = new Tracker();
+  tracker.inherit(before.places());
+  tracker.take(first, run(6, 1, 50, 60), raw);
+  expect(tracker.hasRestarted).toBe(false);
+  tracker.take(second, run(1, 1, 60, 70), raw);
+  expect(tracker.hasRestarted).toBe(true);
+});
+
 test("PROV-7: what was made of the same events at another place before does not come again", () => {
   const tracker = new Tracker();
   const [first, second, raw] = [
