@@ -1,3 +1,6 @@
+import { mkdtemp, readFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { connect, type JechoError, type Session, type } from "@jecho/client";
 import { startCutter } from "@jecho/e2e/cutter";
 import { expect, inject, test } from "vitest";
@@ -51,6 +54,16 @@ test("CON-2: a session that wants its connection otherwise has one of its own", 
   await Promise.all(sessions.map(session => session.ready()));
   expect(rig.gateway.stats().connections).toBe(4);
   await Promise.all(sessions.map(session => session.close()));
+});
+
+test("a session's name stands in the gateway's audit log", async () => {
+  const auditFile = join(await mkdtemp(join(tmpdir(), "jecho-")), "audit.jsonl");
+  await using rig = await startRig({ auditFile });
+  await rig.session({ name: "weather station 7" }).ready();
+  await rig.session({ name: "" }).ready();
+  const programs = async (): Promise<(string | undefined)[]> =>
+    Array.from((await readFile(auditFile, "utf8")).matchAll(/"program":"(.*?)"/g), ([, name]) => name);
+  await expect.poll(programs).toEqual(["weather station 7", ""]);
 });
 
 test("CHAN-5: what a session raises comes to another one of its process without the wire, and crosses it once", async () => {

@@ -359,6 +359,22 @@ test("gateway --modulators: they run beside it for a producer that runs none, an
   await expect.poll(() => seen.length).toBe(96);
 });
 
+test("gateway --history: an operator hears nothing of what Node thinks of its SQLite", async () => {
+  const file = join(await mkdtemp(join(tmpdir(), "jecho-")), "history.db");
+  const child = spawn(process.execPath, [MAIN, "gateway", "--port", "0", "--history", file], {
+    stdio: ["ignore", "ignore", "pipe", "ipc"],
+    env: { ...process.env, NODE_OPTIONS: "" },
+  });
+  let said = "";
+  child.stderr?.on("data", chunk => (said += chunk));
+  const closed = once(child, "close");
+  await once(child, "message");
+  expect((await stat(file)).size).toBeGreaterThan(0);
+  child.kill("SIGTERM");
+  await closed;
+  expect(said).not.toMatch(/sqlite/i);
+});
+
 test("F11: SIGTERM to npx ends the gateway that it started", async () => {
   const command = ["--no-install", "jecho", "gateway", "--port", "0"];
   const npx = spawn("npx", command, {

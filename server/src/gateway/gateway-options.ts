@@ -68,7 +68,10 @@ export interface GatewayOptions extends GatewayLimits {
    * modulator; none by default. At most 20 a second of one connection are written and 1,000 of all, and how many were omitted.
    */
   readonly auditFile?: string;
-  /** The Content-Security-Policy of the files; by default they may use nothing but the gateway and its files. */
+  /**
+   * The Content-Security-Policy of the files; by default they may use nothing but the gateway and its files, and no other site may embed them. What one of your own
+   * lets in of other sites (`img-src` of a map's tiles) comes without cookies; `frame-ancestors` says who may embed them.
+   */
   readonly contentPolicy?: string;
   /** A file that history is kept in, so that it survives a restart; none by default. */
   readonly historyFile?: string;

@@ -145,10 +145,10 @@ export class StaticFiles {
     const headers: [string, string][] = [
       ["etag", etag],
       ...headersOf(this.#policy ?? policyFor(request.header("host"))),
-      // Isolated from other origins, a page may share memory with its workers: events then cross without a message. The policy
-      // below allows nothing of other origins anyway.
+      // Isolated from other origins, a page may share memory with its workers: events then cross without a message. What another policy than the
+      // usual lets in, such as a map's tiles, comes without cookies.
       ["cross-origin-opener-policy", "same-origin"],
-      ["cross-origin-embedder-policy", "require-corp"],
+      ["cross-origin-embedder-policy", this.#policy === undefined ? "require-corp" : "credentialless"],
       ["cache-control", file.immutable ? "public, max-age=31536000, immutable" : "no-cache"],
     ];
     if (file.packed !== undefined) headers.push(["vary", "accept-encoding"]);
