@@ -1,8 +1,11 @@
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
 import { connect, modulatorFrom, type } from "@jecho/client";
 import { createGateway } from "@jecho/server";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runCommand } from "./run-command.ts";
 
+const MAIN = fileURLToPath(new URL("../src/main.ts", import.meta.url));
 const Reading = type("Reading", { n: "uint32", celsius: "float32[]" });
 
 let gateway: Awaited<ReturnType<typeof createGateway>>;
@@ -115,6 +118,22 @@ test("pub --recorded publishes what sub --json has printed, and --wait begins wh
   expect(eventsOf(heard.out).map(bytes => JSON.parse(Buffer.from(bytes).toString()))).toEqual(
     eventsOf(recorded.out),
   );
+});
+
+test("bash completes a word by the script that the command prints", async ({ skip }) => {
+  skip(spawnSync("bash", ["--version"]).status !== 0, "there is no bash");
+  const bash = (typed: string) => `
+    jecho() { "$NODE" --no-warnings "$MAIN" "$@"; }
+    eval "$(jecho completion bash)"
+    COMP_WORDS=(${typed}); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1))
+    _jecho; printf '%s\n' "\${COMPREPLY[@]}"`;
+  const env = { ...process.env, NODE: process.execPath, MAIN };
+  for (const [typed, words] of [
+    ["jecho to", "top\ntoken\n"],
+    ["jecho gateway --tls", "--tls-cert\n--tls-key\n"],
+    ["jecho completion z", "zsh\n"],
+  ] as const)
+    expect(spawnSync("bash", ["-c", bash(typed)], { encoding: "utf8", env }).stdout).toBe(words);
 });
 
 test.each([

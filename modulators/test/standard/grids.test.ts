@@ -21,7 +21,7 @@ function seeded(seed: number): () => number {
   };
 }
 
-/** Which cells of a global grid are in, cell by cell from the definition, west to east. */
+/** Which cells of a grid are in, cell by cell from the definition, west to east. */
 function filterAtConsumer(view: View, event: GridData): { rows: number[]; columns: number[] } | undefined {
   if (event.layer < view.firstLayer || event.layer > view.lastLayer) return undefined;
   const touches = (low: number, high: number, from: number, to: number) => high >= from && low <= to;
@@ -102,6 +102,25 @@ test("view-filter gives exactly what filtering at the consumer would, over 200 w
     expectWindow(view, event, match?.event);
     if (match !== undefined) expect(match.parameters).toBe(version);
   }
+});
+
+test("a view of a grid of one region gives what of it is looked at, over its edges and beside it", async () => {
+  const region = { latFirst: 40, latStep: 1, rows: 11, lonFirst: 170, lonStep: 0.5, columns: 50 };
+  const values = Float32Array.from({ length: region.rows * region.columns }, (_, cell) => cell);
+  const event: GridData = { step: 1, layer: 2, time: 1800, ...region, values };
+  const windows = [
+    { south: 42, north: 44, west: 175, east: 180 },
+    { south: 30, north: 45, west: 160, east: 172 },
+    { south: 49, north: 60, west: -170, east: -120 },
+    { south: 42, north: 44, west: 178, east: -179 },
+    { south: 42, north: 44, west: 0, east: 90 },
+    { south: -90, north: 90, west: -180, east: 180 },
+  ].map(window => ({ ...WORLD, ...window, stride: 2 }));
+  const derived = await Promise.all(windows.map(view => rig.install(viewFilter(view).modulator)));
+  rig.publish([event]);
+  await rig.settled();
+  for (const [i, view] of windows.entries())
+    expectWindow(view, event, rig.received(derived[i] as number)[0]?.event);
 });
 
 test("a window that is the whole grid passes the event's own bytes", async () => {
