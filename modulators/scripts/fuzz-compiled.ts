@@ -1,4 +1,5 @@
-// `npm run fuzz --workspace @jecho/modulators [-- PROGRAMS [EVENTS [SEED]]]`: random modulators on random events, compiled and in isolated-vm.
+// `npm run fuzz --workspace @jecho/modulators [-- PROGRAMS [EVENTS [SEED]]]`: random modulators on random events, compiled and in isolated-vm: most alone, others
+// with many of their kind on one channel.
 import { Fuzzer } from "../test/tiers/compiled/fuzzer.ts";
 
 const [programs = 4000, events = 256, first = 1] = process.argv.slice(2).map(Number);
@@ -10,6 +11,7 @@ for (let seed = first; seed < first + programs; seed += STEP) {
   await fuzzer.run(seed, Math.min(STEP, first + programs - seed), events);
   process.stderr.write(`# ${result.pairs} pairs, ${result.differences.length} differences\n`);
 }
+for (let seed = first; seed < first + programs / 100; seed++) await fuzzer.runFilters(seed, 1, events);
 await fuzzer.close();
 for (const { seed, text, compiled, hosted } of result.differences.slice(0, 5))
   console.log(

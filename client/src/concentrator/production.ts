@@ -45,6 +45,7 @@ export const createProduction: CreateProduction = ({
     onInstalled: installation => deriving.installed(installation),
     onAgain: installation => deriving.again(installation),
     onSeen: (installation, of) => deriving.seen(installation, of),
+    onUnseen: () => deriving.unseen(),
     together: act => outbox.together(act),
     onRestarted: installation => deriving.restarted(installation),
     onStatement: installation => deriving.state(installation),

@@ -28,6 +28,8 @@ interface DerivingParts {
 
 /** Time after which a position says how far a modulator is, where no run has said it. */
 const STATED_MS = 1000;
+/** Lanes whose positions go out as one message: some tens of KiB. */
+const STATED_TOGETHER = 512;
 /** The source of output made before any event has come. */
 const NO_SOURCE = 0n;
 
@@ -75,10 +77,12 @@ export class Deriving {
     if (parent === undefined)
       for (const { number, lanes } of this.#index.producersNamed(feed))
         for (const { source, raised } of lanes) beginnings.add(number, source, raised);
-    else
+    else {
+      this.#modulation.runs.tellSeen(parent);
       for (const lanes of parent.lanes.values())
         for (const { coverage, producer } of lanes)
           if (coverage !== undefined) beginnings.add(producer, coverage.source, coverage.through);
+    }
     for (const { producer, source, reached } of this.#feeds.metBy(wire))
       beginnings.add(producer, source, reached);
   }
@@ -188,6 +192,11 @@ export class Deriving {
 
   #stateSoon(lane: Lane, installation: Installation): void {
     this.#unstated.set(lane, installation);
+    this.unseen();
+  }
+
+  /** Modulators have been through something, which is said soon. */
+  unseen(): void {
     if (this.#stating !== undefined) return;
     this.#stating = setTimeout(() => {
       this.#stating = undefined;
@@ -198,11 +207,15 @@ export class Deriving {
 
   /** Says what modulators have been through and no run has said. @param only the one that is meant; undefined for all */
   state(only?: Installation): void {
-    for (const [lane, installation] of [...this.#unstated]) {
-      if (only !== undefined && only !== installation) continue;
-      const isGone = this.#modulation.installed.get(installation.hosted) !== installation;
-      if (this.#state(lane, installation) || isGone) this.#unstated.delete(lane);
-    }
+    this.#modulation.runs.tellSeen(only);
+    const unstated = [...this.#unstated].filter(([, one]) => only === undefined || only === one);
+    for (let first = 0; first < unstated.length; first += STATED_TOGETHER)
+      this.#outbox.placeTogether(() => {
+        for (const [lane, installation] of unstated.slice(first, first + STATED_TOGETHER)) {
+          const isGone = this.#modulation.installed.get(installation.hosted) !== installation;
+          if (this.#state(lane, installation) || isGone) this.#unstated.delete(lane);
+        }
+      });
   }
 
   /** @returns false where it cannot be said yet */
@@ -300,9 +313,12 @@ export class Deriving {
 
   /** Tells a consumer here whose past is to be made where the modulators here begin that make its channel. */
   tellBegun(channel: number): void {
-    for (const { number, lanes } of this.#modulation.installed)
-      if (number === channel)
-        for (const pair of lanes.values()) for (const lane of pair) this.#reception.begun(channel, lane);
+    for (const installation of this.#modulation.installed) {
+      const { number, lanes } = installation;
+      if (number !== channel) continue;
+      this.#modulation.runs.tellSeen(installation);
+      for (const pair of lanes.values()) for (const lane of pair) this.#reception.begun(channel, lane);
+    }
   }
 
   /** Takes a run that was made of another process' events. */

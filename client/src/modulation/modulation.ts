@@ -40,6 +40,8 @@ export interface ModulationEvents {
   ): Provenance | undefined;
   /** A modulator has been through a stretch of what it is fed with. */
   onSeen(installation: Installation, of: Provenance): void;
+  /** Modulators have been through something that is told when it is asked for (`runs.tellSeen`). */
+  onUnseen(): void;
   /** A modulator has begun anew, without the state that it had. */
   onRestarted(installation: Installation): void;
   /** Positions of modulators are to be sent. @param installation of this one; undefined for all */
@@ -186,12 +188,12 @@ export class Modulation {
   /** Resources used by the modulators that run here for everybody. */
   uses(): ModulatorUse[] {
     const uses: ModulatorUse[] = [];
+    const counts = this.#environment?.modulators;
     for (const { number: derived, process, own, hosted } of this.installed) {
-      const stats = derived === 0 || own ? undefined : this.#environment?.modulators.get(hosted);
+      const stats = derived === 0 || own ? undefined : counts?.get(hosted);
       if (stats === undefined) continue;
       const { cpuMs, eventsIn, dropped, restarts } = stats;
-      const counts = { events: BigInt(eventsIn), dropped: BigInt(dropped), restarts };
-      uses.push({ derived, process, cpuMs, ...counts });
+      uses.push({ derived, process, cpuMs, events: BigInt(eventsIn), dropped: BigInt(dropped), restarts });
     }
     return uses;
   }
@@ -361,6 +363,7 @@ export class Modulation {
       together: this.#events.together,
       onEvents: (run, _derived, tag, isLast) => this.runs.made(run, tag, isLast),
       onSeen: (hosted, of) => this.runs.seen(hosted, of),
+      onUnseen: () => this.#events.onUnseen(),
       onGathered: hosted => {
         const installation = this.installed.get(hosted);
         if (installation !== undefined) this.#events.onStatement(installation);

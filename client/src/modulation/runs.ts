@@ -75,6 +75,11 @@ export class Runs {
     if (installation !== undefined) this.#events.onSeen(installation, of);
   }
 
+  /** Has the environment tell of all that modulators have been through. @param only this one; undefined for all */
+  tellSeen(only?: Installation): void {
+    this.#environment?.tellSeen(only?.hosted);
+  }
+
   /**
    * A modulator made this.
    *

@@ -42,6 +42,7 @@ function modulationIn(
     room: bytes => new Uint8Array(bytes),
     onEvents: () => undefined,
     onSeen() {},
+    onUnseen() {},
     feedFor: source => source,
     onOrdered() {},
     onRefused() {},

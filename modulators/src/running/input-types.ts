@@ -1,5 +1,6 @@
-import { JechoError, type Type, typeFromSchema } from "@jecho/shared";
+import { JechoError, type Type } from "@jecho/shared";
 import type { Sandbox } from "../sandbox/sandbox.ts";
+import { typeOf } from "./known-types.ts";
 
 /** The types of what one modulator is fed with, numbered as its sandbox knows them, and which of them it can read. */
 export class InputTypes {
@@ -48,7 +49,7 @@ export class InputTypes {
     schema: Uint8Array | undefined,
   ): void {
     this.#sandbox = sandbox;
-    this.#reads = schema && typeFromSchema(schema);
+    this.#reads = schema && typeOf(schema);
     this.#isPicky = schema !== undefined || sandbox.checksInput;
     this.#readable.clear();
     this.#newest = undefined;
@@ -60,7 +61,7 @@ export class InputTypes {
 
   /** A further type. @returns its number */
   add(schema: Uint8Array): number {
-    return this.#types.push(typeFromSchema(schema));
+    return this.#types.push(typeOf(schema));
   }
 
   /**
@@ -97,7 +98,7 @@ export class InputTypes {
     const writer =
       token === 0n
         ? undefined
-        : (this.#types.find(type => type.token === token) ?? typeFromSchema(this.#schemaOf(token)));
+        : (this.#types.find(type => type.token === token) ?? typeOf(this.#schemaOf(token)));
     const mismatch = this.#mismatchOf(writer) ?? this.#mismatchInside(token);
     if (mismatch === undefined) return true;
     const reads = this.#reads === undefined ? "" : `, the modulator reads ${this.#reads}`;

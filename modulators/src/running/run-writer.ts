@@ -72,6 +72,11 @@ export class RunWriter {
     if (!this.#isTrusted) this.#budget.refill();
   }
 
+  /** Ends the batch. */
+  endBatch(): void {
+    this.#input = undefined;
+  }
+
   /** The modulator is given this piece of the batch next. */
   give({ bytes, bounds, end }: RunChunk): void {
     if (!this.#isTrusted && end > 0)
@@ -101,10 +106,7 @@ export class RunWriter {
       });
       return;
     }
-    if (this.#isTrusted || bytes > this.#frame.byteLength) {
-      this.#frame = (this.#isTrusted ? this.#surroundings.room?.(bytes) : undefined) ?? new Uint8Array(bytes);
-      this.#view = new DataView(this.#frame.buffer, this.#frame.byteOffset, this.#frame.byteLength);
-    }
+    const [frame, view] = this.#room(bytes);
     const header = {
       channel: this.#derived,
       producer,
@@ -114,10 +116,19 @@ export class RunWriter {
       flags,
       versions,
     };
-    writeRun(this.#frame, this.#view, 0, header, events);
+    writeRun(frame, view, 0, header, events);
     if (!this.#isTrusted && type !== undefined) this.#check(events, type);
     this.#raised += count;
-    this.#surroundings.write(this.#frame.subarray(0, bytes));
+    this.#surroundings.write(frame.subarray(0, bytes));
+  }
+
+  #room(bytes: number): readonly [Uint8Array, DataView] {
+    if (!this.#isTrusted && bytes <= this.#frame.byteLength) return [this.#frame, this.#view];
+    const frame = (this.#isTrusted ? this.#surroundings.room?.(bytes) : undefined) ?? new Uint8Array(bytes);
+    const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength);
+    // One that is handed out is not kept: with many modulators, each would keep its newest.
+    if (!this.#isTrusted) [this.#frame, this.#view] = [frame, view];
+    return [frame, view];
   }
 
   #countBatch(events: readonly Stretch[], bytes: number): number {

@@ -1,10 +1,11 @@
-import { JechoError, type Type, typeFromSchema } from "@jecho/shared";
+import { JechoError, type Type } from "@jecho/shared";
 import { FLAG_URGENT, type Install, type ObjectUpdate } from "@jecho/shared/internal";
 import { isStarved, unsound } from "../sandbox/failures.ts";
 import type { ContextValue, Emit, Program, RunChunk, Sandbox, Turn } from "../sandbox/sandbox.ts";
 import { TimeBudget } from "./budgets.ts";
 import { NO_EVENTS } from "./chunks.ts";
 import { InputTypes } from "./input-types.ts";
+import { typeOf } from "./known-types.ts";
 import { ObjectStates } from "./object-states.ts";
 import { RunWriter } from "./run-writer.ts";
 import { checkSizes } from "./sizes.ts";
@@ -141,6 +142,7 @@ export class RunningModulator {
    * @param producer the number of who raised them
    * @param flags of the run, which hold for what is made of it, too
    * @param versions that the run was made with
+   * @param picks see `Turn`
    * @returns events dropped by the modulator's queue, or all of them where it cannot read them
    * @throws JechoError why it has to be removed
    */
@@ -150,12 +152,13 @@ export class RunningModulator {
     producer: number,
     flags: number,
     versions: readonly number[],
+    picks?: readonly number[],
   ): number {
     if (!this.#types.canRead(token, producer)) return chunks.reduce((events, { end }) => events + end, 0);
     if (this.#behind.length > 0) this.#behind = this.#behind.map((_, i) => versions[i] ?? 0);
     this.#type = this.#types.numberOf(token);
     this.#producer = producer;
-    return this.#run(chunks, flags);
+    return this.#run(chunks, flags, picks);
   }
 
   /** Writes frames of what waits. @returns and throws as `run` */
@@ -163,14 +166,15 @@ export class RunningModulator {
     return this.#run([NO_EVENTS], 0);
   }
 
-  #run(chunks: readonly RunChunk[], flags: number): number {
+  #run(chunks: readonly RunChunk[], flags: number, picks?: readonly number[]): number {
     let dropped = 0;
     this.#writer.beginBatch();
     for (const chunk of chunks) {
       this.#writer.give(chunk);
-      dropped += this.#turn(flags, chunk);
+      dropped += this.#turn(flags, chunk, picks);
       this.#surroundings.pause();
     }
+    this.#writer.endBatch();
     return dropped;
   }
 
@@ -202,7 +206,7 @@ export class RunningModulator {
   }
 
   /** @param chunk undefined for its period */
-  #turn(flags: number, chunk: RunChunk | undefined): number {
+  #turn(flags: number, chunk: RunChunk | undefined, picks?: readonly number[]): number {
     this.#flags = flags;
     for (let starved = 0; ; starved++) {
       const before = this.#sandbox.cpuMs;
@@ -211,7 +215,8 @@ export class RunningModulator {
         this.#objects.tell(this.#sandbox);
         this.#tellBehind();
         this.#tellViews();
-        const turn: Turn = { ready: this.ready, timeMs: this.#surroundings.timeMs, emit: this.#emit };
+        const { timeMs } = this.#surroundings;
+        const turn: Turn = { ready: this.ready, timeMs, emit: this.#emit, picks };
         const dropped =
           chunk === undefined ? this.#sandbox.period(turn) : this.#sandbox.run(chunk, this.#type, turn);
         this.#sendCalls();
@@ -259,7 +264,7 @@ export class RunningModulator {
         this.#types.readIn(sandbox, declared.reads);
         this.#needs = declared.needs;
         this.#views.clear();
-        this.#writer.declared = this.schema && typeFromSchema(this.schema);
+        this.#writer.declared = this.schema && typeOf(this.schema);
         return sandbox;
       } catch (error) {
         sandbox.dispose();

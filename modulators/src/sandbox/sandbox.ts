@@ -82,6 +82,8 @@ export interface Turn {
   /** Milliseconds since 1970, the same during the turn. */
   readonly timeMs: number;
   readonly emit: Emit;
+  /** Numbers of the chunk's events that the modulator may let through, ascending, where that is known: it need not be given others. */
+  readonly picks?: readonly number[] | undefined;
 }
 
 /** An installed modulator's description of itself. */

@@ -217,6 +217,10 @@ export class ModulatorEnvironment implements Environment {
     for (const tier of this.#tiers) tier.pass(channel, of);
   }
 
+  tellSeen(derived?: number): void {
+    for (const tier of this.#tiers) tier.tellSeen(derived);
+  }
+
   flow(derived: number, ready: boolean): void {
     for (const tier of this.#tiers) tier.flow(derived, ready);
   }

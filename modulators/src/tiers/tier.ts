@@ -63,6 +63,8 @@ export interface TierEvents {
   onEvents(run: EventsFrame, derived: number, tag: string | undefined, isLast: boolean): void;
   /** A modulator has been through a stretch, and nothing of it waits in its queue. What the turn made comes next. */
   onSeen?(derived: number, of: Provenance): void;
+  /** Modulators have been through something that `onSeen` was not told of: `tellSeen` says it. */
+  onUnseen?(): void;
   /**
    * Told before and after the runs that a turn without events has made, at a period's end or for what waited: they may be of any stretch so far.
    * What is said of those before the runs cannot be lost behind them.
@@ -131,6 +133,9 @@ export interface Tier extends AsyncDisposable {
 
   /** A stretch has no events for the modulators of this channel: they have been through it in their turn, behind what came before. */
   pass(channel: number, of: Provenance): void;
+
+  /** Tells of all that modulators have been through without a call (`onSeen`). @param derived of this one; undefined for all */
+  tellSeen(derived?: number): void;
 
   /** Tells whether the transport is ready for more events of a derived channel. Until told, it is; else events wait in the modulator. */
   flow(derived: number, ready: boolean): void;

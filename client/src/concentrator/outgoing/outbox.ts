@@ -172,6 +172,11 @@ export class Outbox {
     this.#link.send(placing(lane, raised, accounted));
   }
 
+  /** Sends the positions that this tells in one message. */
+  placeTogether(act: () => void): void {
+    this.#link.together(act);
+  }
+
   /** The gateway has so many more messages. */
   taken(messages: number): void {
     for (let i = 0; i < messages && this.#head < this.#sent.length; i++) {

@@ -6,6 +6,7 @@ import {
   type CodeLabel,
   type CodeLocal,
   type CodeModule,
+  DATA_KEY,
   get,
   i32,
   op,
@@ -15,6 +16,7 @@ import { type CostFormula, costOf } from "./cost.ts";
 import type { DataShape } from "./data-shape.ts";
 import { ANSWER } from "./encoder.ts";
 import { EventCode } from "./event-code.ts";
+import { type Guard, guardsOf } from "./guards.ts";
 import { booleanOf, CodeScope, type KnownValue, numberOf, wide } from "./known.ts";
 import type { CheckedParts, CodeField } from "./members.ts";
 import type { ModuleText } from "./module-text.ts";
@@ -45,10 +47,9 @@ export interface CheckedProgram {
   readonly texts: readonly TextPlace[];
   /** The modulator's own fields, which a restart loses: their names and kinds as text; "" where it has none. */
   readonly state: string;
+  /** Comparisons that hold for every event which it lets through. An event for which they do not changes nothing. */
+  readonly guards: readonly Guard[];
 }
-
-/** Key of a global that is a number of the parameters or of a shared object, or the length of a text there: behind this, the path of names to it. */
-export const DATA_KEY = "data\n";
 
 /**
  * Checks a text against the type of the events that it will be given.
@@ -130,6 +131,8 @@ export function checkProgram(
     fields.set(name, { global, type: value.is });
   }
   const body = eventCode(text, checker, done, answer);
+  const others = [...before, ...event.code];
+  const guards = fields.size > 0 ? [] : guardsOf({ body, others, answer, fields: event.numbers });
   const code = [
     set(marked, i32(0)),
     { is: "block" as const, label: done, body: [...event.code, ...body] },
@@ -157,6 +160,7 @@ export function checkProgram(
     outputs: outputs.plans,
     slots: outputs.slots.length,
     state: Array.from(fields, ([name, { type }]) => `${name} ${type}`).join(),
+    guards,
   };
 }
 

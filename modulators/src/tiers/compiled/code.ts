@@ -1,3 +1,5 @@
+import type { GuardValue } from "./guards.ts";
+
 /*
  * Code between the checker and the encoder: a tree of instructions of WebAssembly, in which variables and labels are objects. It has no
  * instruction that writes to memory but `answer`, whose place the encoder writes itself.
@@ -15,6 +17,9 @@ export interface CodeGlobal {
   readonly type: CodeType;
   readonly key: string;
 }
+
+/** Key of a global that is a number of the parameters or of a shared object, or the length of a text there: behind this, the path of names to it. */
+export const DATA_KEY = "data\n";
 
 /** The end of a block, or the beginning of a loop. */
 export interface CodeLabel {
@@ -128,6 +133,8 @@ export type Code =
       readonly yes: readonly Code[];
       readonly no: readonly Code[];
       readonly type?: CodeType;
+      /** The comparison that the whole is: the text of this field is that one. */
+      readonly says?: { readonly field: string; readonly value: GuardValue } | undefined;
     }
   | { readonly is: "br"; readonly label: CodeLabel }
   | { readonly is: "brIf"; readonly label: CodeLabel; readonly test: Code }

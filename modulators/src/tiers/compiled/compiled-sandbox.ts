@@ -1,4 +1,5 @@
-import { JechoError, type Type, typeFromSchema } from "@jecho/shared";
+import { JechoError, type Type } from "@jecho/shared";
+import { typeOf } from "../../running/known-types.ts";
 import type {
   Declared,
   Engine,
@@ -9,8 +10,7 @@ import type {
   Sandbox,
   Turn,
 } from "../../sandbox/sandbox.ts";
-import { DATA_KEY } from "./check.ts";
-import type { CodeType } from "./code.ts";
+import { type CodeType, DATA_KEY } from "./code.ts";
 import { type CompiledProgram, compileText, readText } from "./compiler.ts";
 import { bytesOfText, dataAt, shapeOf, shapeText } from "./data-shape.ts";
 import { ANSWER, WINDOW } from "./encoder.ts";
@@ -45,11 +45,12 @@ interface CompiledInstance {
   texts: readonly WindowText[];
 }
 
-/** Events of a chunk from `first` on, `left` of which leave. */
+/** Events of a chunk, `left` of which leave: those of these numbers, or else those from `first` on. */
 interface AnsweredEvents {
   readonly chunk: RunChunk;
   readonly type: number;
   readonly first: number;
+  readonly picks: readonly number[] | undefined;
   readonly left: number;
 }
 
@@ -109,7 +110,7 @@ class CompiledSandbox implements Sandbox {
   }
 
   addType(schema: Uint8Array): void {
-    this.#types.push(typeFromSchema(schema));
+    this.#types.push(typeOf(schema));
   }
 
   mismatchOf(): undefined {
@@ -145,7 +146,7 @@ class CompiledSandbox implements Sandbox {
     return this.#queue.since;
   }
 
-  run(chunk: RunChunk, type: number, { ready, emit }: Turn): number {
+  run(chunk: RunChunk, type: number, { ready, emit, picks }: Turn): number {
     if (ready) this.#queue.flush(emit);
     let dropped = 0;
     const instance = this.#instanceOf(type);
@@ -153,11 +154,20 @@ class CompiledSandbox implements Sandbox {
     this.#window.showTexts(instance.texts);
     const { slots } = instance.maker;
     const most = slots === 0 ? WINDOW.mostEvents : Math.floor(WINDOW.madeBytes / (8 * slots));
-    for (let at = 0; at < chunk.end; ) {
+    for (let at = 0, next = 0; at < chunk.end; ) {
+      if (picks !== undefined && next === picks.length) break;
       const end = Math.min(this.#window.show(chunk, at).end, at + most);
-      const left = instance.run(end - at);
+      let here: readonly number[] | undefined;
+      if (picks !== undefined) {
+        const from = next;
+        while ((picks[next] ?? end) < end) next++;
+        here = picks.slice(from, next);
+        this.#window.pick(chunk, here);
+      }
+      const left = instance.run(here?.length ?? end - at);
       if (left < 0) throw new JechoError("MODULATOR_FAILED", "an event that it was given is broken");
-      dropped += this.#leave({ chunk, type, first: at, left }, instance, ready ? leaving : undefined);
+      const answered = { chunk, type, first: at, picks: here, left };
+      dropped += this.#leave(answered, instance, ready ? leaving : undefined);
       at = end;
     }
     leaving.send();
@@ -172,19 +182,20 @@ class CompiledSandbox implements Sandbox {
    * @returns how many fell out of the queue
    */
   #leave(
-    { chunk, type, first, left }: AnsweredEvents,
+    { chunk, type, first, picks, left }: AnsweredEvents,
     { maker }: CompiledInstance,
     leaving: LeavingEvents | undefined,
   ): number {
     const { answers, numbers } = this.#window;
     let dropped = 0;
-    for (let i = first, rest = left; rest > 0; i++) {
-      const answer = answers[i - first] as number;
+    for (let at = 0, rest = left; rest > 0; at++) {
+      const answer = answers[at] as number;
       if (answer === ANSWER.discard) continue;
       rest--;
+      const i = picks === undefined ? first + at : (picks[at] as number);
       const isMade = answer >= ANSWER.made;
       const event = isMade
-        ? maker.make(answer - ANSWER.made, chunk, i, numbers, maker.slots * (i - first))
+        ? maker.make(answer - ANSWER.made, chunk, i, numbers, maker.slots * at)
         : { ...chunk, first: i, end: i + 1 };
       // What is made has the type that the class says, where it says one.
       const of = isMade && this.#input !== undefined ? 0 : type;

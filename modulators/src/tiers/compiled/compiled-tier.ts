@@ -1,14 +1,17 @@
-import { type Type, typeFromSchema } from "@jecho/shared";
-import { type EventsFrame, tokenOf } from "@jecho/shared/internal";
+import type { Type } from "@jecho/shared";
+import type { EventsFrame, Stretch } from "@jecho/shared/internal";
+import { typeOf } from "../../running/known-types.ts";
 import type { Declared, Limits } from "../../sandbox/sandbox.ts";
 import { LentRun } from "../lent-run.ts";
-import { LocalTier } from "../local/local-tier.ts";
+import { type ConcernedModulator, LocalTier } from "../local/local-tier.ts";
 import type { HostClock } from "../periods.ts";
 import type { InstallRequest, StateUpdate, TierEvents } from "../tier.ts";
 import { compiledEngine } from "./compiled-sandbox.ts";
-import { canRead, compileText, readText, type TextVerdict } from "./compiler.ts";
+import { type CompiledProgram, canRead, compileText, readText, type TextVerdict } from "./compiler.ts";
 import { type CostFormula, costText, overlong, stepsFor } from "./cost.ts";
-import { shapeOf } from "./data-shape.ts";
+import { dataAt, shapeOf } from "./data-shape.ts";
+import { GuardedChannel } from "./guarded-channel.ts";
+import type { Guard } from "./guards.ts";
 import { Refusal } from "./refusal.ts";
 
 /** Steps that a modulator may take for one event, by default: a tenth of a millisecond at most. */
@@ -32,8 +35,8 @@ export interface LeavingModulator {
 
 interface Compiled {
   request: InstallRequest;
-  /** The cost of the program by the type of its events; undefined for types that it cannot read, and is given none of. */
-  readonly costs: Map<bigint, CostFormula | undefined>;
+  /** The program by the type of its events; undefined for types that it cannot read, and is given none of. */
+  readonly programs: Map<bigint, CompiledProgram | undefined>;
   /** See `CheckedProgram`. */
   state: string;
   ready: boolean;
@@ -47,6 +50,7 @@ interface Compiled {
 export class CompiledTier extends LocalTier {
   readonly #mostPerEvent: number;
   readonly #compiled = new Map<number, Compiled>();
+  readonly #channels = new Map<number, GuardedChannel>();
 
   constructor(
     options: {
@@ -66,13 +70,13 @@ export class CompiledTier extends LocalTier {
     const { schema, further = [] } = request;
     if (schema === undefined) return new Refusal("events without a type are not compiled");
     for (const one of [schema, ...further]) {
-      const verdict = this.#verdictOn(request, one);
+      const verdict = this.#verdictOn(request, typeOf(one));
       if (verdict instanceof Refusal) return verdict;
       const refusal = verdict && this.#overBudget(verdict.cost, verdict.cost.steps);
       if (refusal !== undefined) return refusal;
     }
     // Constructing it makes an instance for the first type.
-    return this.#verdictOn(request, schema) === undefined
+    return this.#verdictOn(request, typeOf(schema)) === undefined
       ? new Refusal("it cannot read the channel's events")
       : undefined;
   }
@@ -81,21 +85,35 @@ export class CompiledTier extends LocalTier {
     request: InstallRequest,
     onInstalled?: (declared: Declared) => void,
   ): Promise<Declared> {
-    const { derived, schema, further = [] } = request;
-    const compiled: Compiled = { request, costs: new Map(), state: "", ready: true };
-    for (const one of schema === undefined ? [] : [schema, ...further]) this.#learn(compiled, one);
+    const { derived, channel, schema, further = [] } = request;
+    const compiled: Compiled = { request, programs: new Map(), state: "", ready: true };
+    this.#leave(derived);
     this.#compiled.set(derived, compiled);
+    this.#channelOf(channel).add(derived);
+    for (const one of schema === undefined ? [] : [schema, ...further]) this.#learn(compiled, one);
     try {
       return await super.install(request, onInstalled);
     } catch (error) {
-      this.#compiled.delete(derived);
+      this.#leave(derived);
       throw error;
     }
   }
 
-  override remove(derived: number): void {
-    this.#compiled.delete(derived);
-    super.remove(derived);
+  override update(update: StateUpdate): void {
+    super.update(update);
+    // The states are those that `misfitsOfState` was told.
+    for (const compiled of this.#compiled.values())
+      if (compiled.request.modulator.objects.some(({ object }) => object === update.object))
+        for (const [token, program] of compiled.programs)
+          if (program?.guards.some(isOfObjects))
+            this.#enter(compiled, this.#typeOf(compiled, token), program);
+  }
+
+  protected override concerned(
+    run: EventsFrame | LentRun,
+    events: Stretch,
+  ): readonly ConcernedModulator[] | undefined {
+    return this.#channels.get(run.channel)?.concerned(run, events);
   }
 
   override flow(derived: number, ready: boolean): void {
@@ -106,16 +124,13 @@ export class CompiledTier extends LocalTier {
 
   /** Modulators that cannot take events of this type. */
   misfitsOfType(channel: number, schema: Uint8Array): Misfit[] {
-    return this.#misfits(compiled => {
-      if (compiled.request.channel !== channel) return undefined;
-      return this.#learn(compiled, schema);
-    });
+    return this.#misfits(this.#membersOf(channel), compiled => this.#learn(compiled, schema));
   }
 
   /** Modulators that cannot go on with this state; the others' is that from here on. */
   misfitsOfState({ object, version, state, derived: only = 0 }: StateUpdate): Misfit[] {
     if (state === "") return [];
-    return this.#misfits(compiled => {
+    return this.#misfits(this.#compiled.keys(), compiled => {
       const { request } = compiled;
       const { modulator, derived } = request;
       if (only !== 0 && only !== derived) return undefined;
@@ -123,12 +138,12 @@ export class CompiledTier extends LocalTier {
       if (read.length === 0) return undefined;
       const objects = modulator.objects.map(one => (read.includes(one) ? { ...one, version, state } : one));
       compiled.request = { ...request, modulator: { ...modulator, objects } };
-      for (const [token, cost] of compiled.costs) {
-        const schema = cost && this.#schemaOf(compiled, token);
-        const verdict = schema && this.#verdictOn(compiled.request, schema);
+      for (const [token, program] of compiled.programs) {
+        const verdict = program && this.#verdictOn(compiled.request, this.#typeOf(compiled, token));
         if (verdict instanceof Refusal) return verdict;
         if (verdict !== undefined && verdict.state !== compiled.state)
           return new Refusal(`the shared object "${object}" makes a field of another kind`);
+        if (verdict !== undefined) compiled.programs.set(token, verdict);
       }
       return undefined;
     });
@@ -136,16 +151,15 @@ export class CompiledTier extends LocalTier {
 
   /** Modulators that cannot take this run. */
   misfitsOfRun(run: EventsFrame | LentRun): Misfit[] {
-    if (this.#compiled.size === 0) return [];
-    return this.#misfits(({ request, costs }) => {
-      if (request.channel !== run.channel) return undefined;
-      const cost = costs.get(run.token);
-      // Events without a type are given to no modulator that was written for one.
-      if (cost === undefined)
-        return run.token === 0n && !costs.has(0n)
+    const channel = this.#channels.get(run.channel);
+    if (channel === undefined || channel.allows(run, this.#mostPerEvent, MOST_PER_RUN)) return [];
+    return this.#misfits(channel.modulators, ({ programs }) => {
+      const program = programs.get(run.token);
+      if (program === undefined)
+        return run.token === 0n && !programs.has(0n)
           ? new Refusal("events without a type are not compiled")
           : undefined;
-      return this.#isTooDear(cost, run);
+      return this.#isTooDear(program.cost, run);
     });
   }
 
@@ -159,10 +173,10 @@ export class CompiledTier extends LocalTier {
     return { request, ready, loses: state !== "" || waits };
   }
 
-  #misfits(refusalOf: (compiled: Compiled) => Refusal | undefined): Misfit[] {
+  #misfits(modulators: Iterable<number>, refusalOf: (compiled: Compiled) => Refusal | undefined): Misfit[] {
     const misfits: Misfit[] = [];
-    for (const [derived, compiled] of this.#compiled) {
-      const why = refusalOf(compiled);
+    for (const derived of modulators) {
+      const why = refusalOf(this.#compiled.get(derived) as Compiled);
       if (why !== undefined) misfits.push({ derived, why });
     }
     return misfits;
@@ -201,55 +215,92 @@ export class CompiledTier extends LocalTier {
 
   /** @returns why the modulator does not fit events of this type */
   #learn(compiled: Compiled, schema: Uint8Array): Refusal | undefined {
-    const token = tokenOf(schema);
-    if (compiled.costs.has(token)) return undefined;
-    const verdict = this.#verdictOn(compiled.request, schema);
+    const type = typeOf(schema);
+    if (compiled.programs.has(type.token)) return undefined;
+    const verdict = this.#verdictOn(compiled.request, type);
     if (verdict instanceof Refusal) return verdict;
-    compiled.costs.set(token, verdict?.cost);
+    compiled.programs.set(type.token, verdict);
     compiled.state ||= verdict?.state ?? "";
     const text = readText(compiled.request.modulator.source);
-    if (!(text instanceof Refusal) && text.input !== undefined) compiled.costs.set(0n, undefined);
+    if (!(text instanceof Refusal) && text.input !== undefined) compiled.programs.set(0n, undefined);
+    if (verdict !== undefined) this.#enter(compiled, type, verdict);
     return undefined;
   }
 
+  /** The channel learns which events of this type concern the modulator, as its data are now. */
+  #enter({ request }: Compiled, writer: Type, { guards, cost }: CompiledProgram): void {
+    const { derived, channel, modulator } = request;
+    const text = readText(modulator.source);
+    const reader = (text instanceof Refusal ? undefined : text.input) ?? writer;
+    const data = dataOf(modulator);
+    const program = { derived, guards, reader, dataAt: (path: string) => dataAt(data, path.split("\n")) };
+    this.#channelOf(channel).set(writer, program, cost);
+  }
+
+  #channelOf(number: number): GuardedChannel {
+    let channel = this.#channels.get(number);
+    if (channel === undefined) {
+      channel = new GuardedChannel();
+      this.#channels.set(number, channel);
+    }
+    return channel;
+  }
+
+  #membersOf(number: number): Iterable<number> {
+    return this.#channels.get(number)?.modulators ?? [];
+  }
+
+  protected override forget(derived: number): void {
+    super.forget(derived);
+    this.#leave(derived);
+  }
+
+  #leave(derived: number): void {
+    const { channel: number = 0 } = this.#compiled.get(derived)?.request ?? {};
+    this.#compiled.delete(derived);
+    const channel = this.#channels.get(number);
+    channel?.delete(derived);
+    if (channel?.size === 0) this.#channels.delete(number);
+  }
+
   /** @returns undefined where the modulator cannot read events of this type at all: it is given none, as everywhere */
-  #verdictOn({ modulator }: InstallRequest, schema: Uint8Array): TextVerdict | undefined {
+  #verdictOn({ modulator }: InstallRequest, writer: Type): TextVerdict | undefined {
     const text = readText(modulator.source);
     if (text instanceof Refusal) return text;
-    const writer = typeOf(schema);
     if (!canRead(text, writer)) return undefined;
     try {
-      const objects = Object.fromEntries(
-        modulator.objects.map(({ name, state }) => [name, JSON.parse(state)]),
-      );
-      const parameters = shapeOf(JSON.parse(modulator.parameters === "" ? "null" : modulator.parameters));
-      return compileText(modulator.source, { writer, parameters, objects: shapeOf(objects) });
+      const { parameters, objects } = dataOf(modulator);
+      return compileText(modulator.source, {
+        writer,
+        parameters: shapeOf(parameters),
+        objects: shapeOf(objects),
+      });
     } catch {
       return new Refusal("its parameters, or a shared object's state, are not there as yet");
     }
   }
 
-  #schemaOf({ request }: Compiled, token: bigint): Uint8Array | undefined {
+  /** The type with this token, which the modulator has a program for. */
+  #typeOf({ request }: Compiled, token: bigint): Type {
     const { schema, further = [] } = request;
-    return (
-      this.schemaOf(request.channel, token) ?? [schema, ...further].find(one => one && tokenOf(one) === token)
+    const told = this.schemaOf(request.channel, token);
+    return typeOf(
+      (told ?? [schema, ...further].find(one => one && typeOf(one).token === token)) as Uint8Array,
     );
   }
 }
 
-const types = new Map<bigint, Type>();
-const MOST_TYPES = 256;
+function dataOf({ parameters, objects }: InstallRequest["modulator"]) {
+  return {
+    parameters: JSON.parse(parameters === "" ? "null" : parameters) as unknown,
+    objects: Object.fromEntries(objects.map(({ name, state }) => [name, JSON.parse(state) as unknown])),
+  };
+}
 
-/** Types are read once: that takes longer than a verdict that is known. */
-function typeOf(schema: Uint8Array): Type {
-  const token = tokenOf(schema);
-  let type = types.get(token);
-  if (type === undefined) {
-    type = typeFromSchema(schema);
-    if (types.size === MOST_TYPES) types.clear();
-    types.set(token, type);
-  }
-  return type;
+/** Whether a guard compares with a value of a shared object. */
+function isOfObjects(guard: Guard): boolean {
+  const values = guard.is === "equal" ? guard.to : [guard.value];
+  return values.some(value => value.from === "data" && value.path.startsWith("objects\n"));
 }
 
 function bytesOf(run: LentRun): number {

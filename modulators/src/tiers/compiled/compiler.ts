@@ -1,6 +1,4 @@
 import type { Type } from "@jecho/shared";
-import { sha256 } from "@noble/hashes/sha2.js";
-import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import { ENGINE } from "./builtins.ts";
 import { type CheckedAgainst, type CheckedProgram, checkProgram } from "./check.ts";
 import type { CodeGlobal } from "./code.ts";
@@ -26,38 +24,47 @@ export interface CompiledProgram extends Omit<CheckedProgram, "code"> {
 /** A verdict on a text: what is made of it, or why it is not compiled. */
 export type TextVerdict = CompiledProgram | Refusal;
 
+/** A text that was read, and a number for it. */
+interface ReadText {
+  readonly text: ModuleText | Refusal;
+  readonly number: number;
+}
+
 const verdicts = new Map<string, TextVerdict>();
-const texts = new Map<string, ModuleText | Refusal>();
+/** By their sources. */
+const texts = new Map<string, ReadText>();
+let newest = 0;
 
 /** Reads a text; the same text again costs nothing. */
 export function readText(source: string): ModuleText | Refusal {
-  return textOf(source, hashOf(source));
+  return textOf(source).text;
 }
 
 /** Compiles a text. The same again, for the same types, costs nothing. */
 export function compileText(source: string, against: CheckedAgainst): TextVerdict {
-  const hash = hashOf(source);
+  const { text, number } = textOf(source);
+  if (text instanceof Refusal) return text;
   const { writer, parameters, objects } = against;
-  const key = `${hash} ${writer.token} ${shapeText(parameters)} ${shapeText(objects)}`;
+  const key = `${number} ${writer.token} ${shapeText(parameters)} ${shapeText(objects)}`;
   let verdict = verdicts.get(key);
   if (verdict === undefined) {
-    const text = textOf(source, hash);
-    verdict = text instanceof Refusal ? text : attempt(source, () => made(text, against));
+    verdict = attempt(source, () => made(text, against));
     keep(verdicts, key, verdict);
   }
   return verdict;
 }
 
-function textOf(source: string, hash: string): ModuleText | Refusal {
-  let text = texts.get(hash);
-  if (text === undefined) {
-    text =
+function textOf(source: string): ReadText {
+  let read = texts.get(source);
+  if (read === undefined) {
+    const text =
       source.length > MOST_CHARACTERS
         ? new Refusal(`it has ${source.length} characters, and at most ${MOST_CHARACTERS} are compiled`)
         : attempt(source, () => readModule(source));
-    keep(texts, hash, text);
+    read = { text, number: ++newest };
+    if (source.length <= MOST_CHARACTERS) keep(texts, source, read);
   }
-  return text;
+  return read;
 }
 
 /** Acts, and refuses text that is nested too deeply for the checker. */
@@ -76,10 +83,6 @@ function made(text: ModuleText, against: CheckedAgainst): CompiledProgram {
   const module = new WebAssembly.Module(bytes);
   const called = Object.fromEntries(functions.map(name => [name, ENGINE[name] as () => number]));
   return { ...known, module, bytes: bytes.byteLength, globals: code.globals, functions: called };
-}
-
-function hashOf(source: string): string {
-  return bytesToHex(sha256(utf8ToBytes(source)));
 }
 
 function keep<T>(kept: Map<string, T>, key: string, value: T): void {

@@ -27,8 +27,8 @@ import {
 } from "./known.ts";
 
 type Root = Type["root"];
-type TableField = Root["fields"][number];
-type ScalarName = Extract<TableField["kind"], { is: "scalar" }>["scalar"];
+export type TableField = Root["fields"][number];
+export type ScalarName = Extract<TableField["kind"], { is: "scalar" }>["scalar"];
 
 const INTS: Readonly<Partial<Record<ScalarName, readonly [load: LoadName, lo: number, hi: number]>>> = {
   bool: ["i32.load8_u", 0, 0xff],
@@ -55,6 +55,8 @@ export interface EventCodePlace {
 export class EventCode {
   /** Names of the fields that are read. */
   readonly reads: string[] = [];
+  /** Variables that hold a number of the event, and the names of its fields. */
+  readonly numbers = new Map<CodeLocal, string>();
   readonly #place: EventCodePlace;
   readonly #writer: Root;
   readonly #reader: Root;
@@ -135,11 +137,13 @@ export class EventCode {
     if (ints !== undefined && !isMaybe && isInt(fallback)) {
       const [from, lo, hi] = ints;
       const local: CodeLocal = { type: "i32" };
+      this.numbers.set(local, name);
       this.#code.push(set(local, i32(fallback)));
       this.#code.push(...this.#slot(source, SCALAR_BYTES[scalar], at => [set(local, load(from, at))]));
       return intOf(get(local), { lo: Math.min(lo, fallback), hi: Math.max(hi, fallback) });
     }
     const local: CodeLocal = { type: "f64" };
+    this.numbers.set(local, name);
     this.#code.push(set(local, f64(isMaybe ? Number.NaN : fallback)));
     this.#code.push(...this.#slot(source, SCALAR_BYTES[scalar], at => [set(local, wideLoad(scalar, at))]));
     return isMaybe ? maybeOf(get(local)) : numberOf(get(local));

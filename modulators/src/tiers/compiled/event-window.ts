@@ -29,6 +29,8 @@ export class EventWindow {
   /** The chunk whose events lie there. */
   #chunk: RunChunk | undefined;
   #part: WindowPart = { first: 0, end: 0 };
+  /** The events that the table lists; undefined for all that lie there. */
+  #picks: readonly number[] | undefined;
   #texts: readonly WindowText[] = [];
 
   /** Numbers of the events that are made for those that lie there. */
@@ -41,9 +43,19 @@ export class EventWindow {
     return this.#bytes;
   }
 
-  /** Copies events of a chunk from `first` on, as many as there is room for. */
+  /** Copies events of a chunk from `first` on, as many as there is room for, and lists them for the programs. */
   show(chunk: RunChunk, first: number): WindowPart {
-    if (this.#chunk === chunk && this.#part.first === first) return this.#part;
+    if (this.#chunk !== chunk || this.#part.first !== first) this.#copy(chunk, first);
+    else if (this.#picks !== undefined) this.#list(chunk, undefined);
+    return this.#part;
+  }
+
+  /** Lists these events of those that `show` has shown alone. */
+  pick(chunk: RunChunk, picks: readonly number[]): void {
+    this.#list(chunk, picks);
+  }
+
+  #copy(chunk: RunChunk, first: number): void {
     const { bytes, bounds } = chunk;
     const from = bounds[2 * first] as number;
     let end = first + 1;
@@ -52,13 +64,22 @@ export class EventWindow {
     const stop = bounds[2 * end - 1] as number;
     this.#widen(WINDOW.events + stop - from);
     this.#bytes.set(bytes.subarray(from, stop), WINDOW.events);
-    const shift = WINDOW.events - from;
-    const words = this.#words;
-    for (let i = 2 * first, at = WINDOW.table / 4; i < 2 * end; i++)
-      words[at++] = (bounds[i] as number) + shift;
     this.#chunk = chunk;
     this.#part = { first, end };
-    return this.#part;
+    this.#list(chunk, undefined);
+  }
+
+  #list({ bounds }: RunChunk, picks: readonly number[] | undefined): void {
+    const { first, end } = this.#part;
+    const shift = WINDOW.events - (bounds[2 * first] as number);
+    const words = this.#words;
+    const count = picks?.length ?? end - first;
+    for (let i = 0, at = WINDOW.table / 4; i < count; i++) {
+      const event = picks === undefined ? first + i : (picks[i] as number);
+      words[at++] = (bounds[2 * event] as number) + shift;
+      words[at++] = (bounds[2 * event + 1] as number) + shift;
+    }
+    this.#picks = picks;
   }
 
   /** Copies a modulator's texts. The same list stands for the same texts. */

@@ -1,4 +1,5 @@
 import { type Code, type CodeLabel, type CodeLocal, get, i32, i64, load, many, op, set } from "./code.ts";
+import type { GuardValue } from "./guards.ts";
 import type { KnownText } from "./known.ts";
 
 /*
@@ -17,7 +18,10 @@ export function equalTexts(a: KnownText, b: KnownText): Code | undefined {
   if (needle.from === "event") return undefined;
   if (text.from === "source") return i32(isSame(text.bytes, needle) ? 1 : 0);
   const sameLength = op("i32.eq", text.length, lengthOf(needle));
-  return both(sameLength, sameAt(text.at, needle));
+  const value: GuardValue =
+    needle.from === "data" ? { from: "data", path: needle.path } : { from: "source", value: needle.bytes };
+  const says = text.from === "event" ? { field: text.vector.name, value } : undefined;
+  return { ...both(sameLength, sameAt(text.at, needle)), says };
 }
 
 /** The result of `text.startsWith(needle)` and the like, as i32; undefined where bytes do not say that. */
@@ -151,7 +155,7 @@ function eightByEight(index: CodeLocal, last: CodeLocal, cap: number, differ: Co
   ];
 }
 
-function both(test: Code, then: Code): Code {
+function both(test: Code, then: Code): Extract<Code, { is: "if" }> {
   return { is: "if", test, yes: [then], no: [i32(0)], type: "i32" };
 }
 

@@ -193,6 +193,9 @@ export class ModulatorHost implements Tier {
     this.#backlog.pass(channel, of);
   }
 
+  /** A host says it itself, of each run. */
+  tellSeen(): void {}
+
   flow(derived: number, ready: boolean): void {
     const installation = this.#roster.get(derived);
     if (installation === undefined || installation.ready === ready) return;

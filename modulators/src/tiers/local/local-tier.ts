@@ -1,9 +1,10 @@
 import { JechoError } from "@jecho/shared";
-import { EventsFrame } from "@jecho/shared/internal";
+import { EventsFrame, type Stretch } from "@jecho/shared/internal";
 import { grantsOf, MOE_OFFERS } from "../../authoring/delegate.ts";
 import { Passage, type Provenance } from "../../running/provenance.ts";
 import { RunningModulator } from "../../running/running-modulator.ts";
 import { checkSizes } from "../../running/sizes.ts";
+import { Stretches } from "../../running/stretches.ts";
 import { ChannelTypes } from "../../running/surroundings.ts";
 import {
   type ContextValue,
@@ -28,13 +29,34 @@ import {
 
 const WATCH = { enter() {}, leave() {} };
 
+/** A modulator that a run concerns, and the numbers of the events in it that do, ascending; undefined for all. */
+export interface ConcernedModulator {
+  readonly derived: number;
+  readonly picks: readonly number[] | undefined;
+}
+
 interface Local {
   readonly running: RunningModulator;
   readonly stats: ModulatorStats;
   readonly passage: Passage;
+  readonly feed: LocalFeed;
+  /** How far the modulator has said what it was given: by the number of the feed's stretches, and of its events. */
+  said: number;
+  counted: number;
   /** Runs that the turn has made, which are handed out when it has ended. */
   made: EventsFrame[];
 }
+
+/** A channel's modulators, and what each of them was given. */
+class LocalFeed {
+  readonly modulators = new Map<number, Local>();
+  /** Modulators with events in their queues: which stretches these hold up is known by turns alone. */
+  readonly waiting = new Set<Local>();
+  readonly stretches = new Stretches();
+  events = 0;
+}
+
+const NO_PICKS: readonly number[] = [];
 
 /**
  * Modulators that run in the producer's own thread, on the events where they lie: those whose source the producer has itself, and those
@@ -46,8 +68,8 @@ export class LocalTier implements Tier {
   readonly #limits: Limits;
   readonly #engine: Engine;
   readonly #modulators = new Map<number, Local>();
-  /** Modulators by the channel that they are fed with: each run asks for them. */
-  readonly #fed = new Map<number, readonly Local[]>();
+  /** By the channel that modulators are fed with: each run asks for them. */
+  readonly #feeds = new Map<number, LocalFeed>();
   readonly #clock: HostClock;
   readonly #periods: Periods;
   readonly #types = new ChannelTypes();
@@ -123,10 +145,14 @@ export class LocalTier implements Tier {
       },
     );
     const passage = new Passage(of => tell(() => this.#events.onSeen?.(derived, of)));
-    const local: Local = { running, stats, passage, made: [] };
     this.#unfeed(derived);
+    const feed = this.#feeds.get(channel) ?? new LocalFeed();
+    this.#feeds.set(channel, feed);
+    feed.stretches.close();
+    const { stretches, events } = feed;
+    const local: Local = { running, stats, passage, feed, said: stretches.now, counted: events, made: [] };
     this.#modulators.set(derived, local);
-    this.#fed.set(channel, [...(this.#fed.get(channel) ?? []), local]);
+    feed.modulators.set(derived, local);
     this.#periods.set(derived, running.periodMs);
     const declared = { schema: running.schema, reads: running.reads, needs: running.needs };
     onInstalled?.(declared);
@@ -138,8 +164,10 @@ export class LocalTier implements Tier {
   }
 
   remove(derived: number): void {
-    this.#modulators.get(derived)?.running.remove();
-    this.#forget(derived);
+    const local = this.#modulators.get(derived);
+    if (local !== undefined) this.#tellSeen(local);
+    local?.running.remove();
+    this.forget(derived);
   }
 
   update(update: StateUpdate): void {
@@ -159,27 +187,80 @@ export class LocalTier implements Tier {
   }
 
   enqueue(run: EventsFrame | LentRun, tag?: string, of?: Provenance): boolean {
-    const fed = this.#fed.get(run.channel);
-    if (fed === undefined) return false;
+    const feed = this.#feeds.get(run.channel);
+    if (feed === undefined) return false;
     // What is made of one run may be fed to others at once.
     const outer = this.#tag;
     this.#tag = tag;
-    const { bytes, bounds, first, end } = run.stretch();
+    const events = run.stretch();
+    const { bytes, bounds, first, end } = events;
     const chunks: readonly RunChunk[] = [{ bytes, bounds, first, end, isLent: run instanceof LentRun }];
-    for (const local of fed) {
+    const concerned = this.concerned(run, events);
+    const called: Local[] = [];
+    for (const [local, picks] of callsOf(feed, concerned)) {
       // What one of them makes may be the end of another.
       if (this.#modulators.get(local.running.derived) !== local) continue;
-      local.stats.eventsIn += run.count;
       const { token, producer, flags, versions } = run;
-      this.#turn(local, () => local.running.run(chunks, token, producer, flags, versions), of, run.count);
+      const act = (): number => local.running.run(chunks, token, producer, flags, versions, picks);
+      this.#turn(local, act, of, run.count);
+      local.stats.eventsIn += run.count;
+      called.push(local);
     }
+    this.#given(feed, called, run.count, of);
     this.#tag = outer;
     if (tag !== undefined) tell(() => this.#events.onDone?.(tag));
     return true;
   }
 
+  /** The modulators that a run concerns: the others would let none of its events through, and keep nothing of them. Undefined for all. */
+  protected concerned(
+    _run: EventsFrame | LentRun,
+    _events: Stretch,
+  ): readonly ConcernedModulator[] | undefined {
+    return undefined;
+  }
+
+  /** A feed's modulators were given so many events, these among them by a call: the others are told of when they are asked. */
+  #given(feed: LocalFeed, called: readonly Local[], events: number, of: Provenance | undefined): void {
+    feed.events += events;
+    let present = 0;
+    for (const local of called) if (feed.modulators.get(local.running.derived) === local) present++;
+    const isAnyLeft = present < feed.modulators.size;
+    if (isAnyLeft && of !== undefined) feed.stretches.add(of);
+    for (const local of called) {
+      local.said = feed.stretches.now;
+      local.counted = feed.events;
+    }
+    if (isAnyLeft && of !== undefined) tell(() => this.#events.onUnseen?.());
+  }
+
   pass(channel: number, of: Provenance): void {
-    for (const { passage, running } of this.#fed.get(channel) ?? []) passage.turned(of, 0, running.waiting);
+    for (const local of this.#feeds.get(channel)?.modulators.values() ?? []) {
+      this.#tellSeen(local);
+      local.passage.turned(of, 0, local.running.waiting);
+    }
+  }
+
+  tellSeen(derived?: number): void {
+    const only = derived === undefined ? undefined : this.#modulators.get(derived);
+    if (only !== undefined) this.#tellSeen(only);
+    if (derived !== undefined) return;
+    for (const { stretches, modulators } of this.#feeds.values()) {
+      if (stretches.isEmpty) continue;
+      for (const local of modulators.values()) this.#tellSeen(local);
+      stretches.clear();
+    }
+  }
+
+  /** A modulator was not called with what did not concern it, but has been through that. */
+  #tellSeen(local: Local): void {
+    const { feed, passage, running, stats } = local;
+    stats.eventsIn += feed.events - local.counted;
+    local.counted = feed.events;
+    if (local.said === feed.stretches.now) return;
+    const { said } = local;
+    local.said = feed.stretches.now;
+    for (const of of feed.stretches.since(said)) passage.turned(of, 0, running.waiting);
   }
 
   flow(derived: number, ready: boolean): void {
@@ -209,9 +290,9 @@ export class LocalTier implements Tier {
 
   get modulators(): ReadonlyMap<number, ModulatorStats> {
     return new Map(
-      [...this.#modulators].map(([derived, { running, stats }]) => [
+      [...this.#modulators].map(([derived, { running, stats, feed, counted }]) => [
         derived,
-        { ...stats, eventsOut: running.eventsOut },
+        { ...stats, eventsIn: stats.eventsIn + feed.events - counted, eventsOut: running.eventsOut },
       ]),
     );
   }
@@ -219,7 +300,7 @@ export class LocalTier implements Tier {
   close(): Promise<void> {
     this.#isClosed = true;
     this.#modulators.clear();
-    this.#fed.clear();
+    this.#feeds.clear();
     this.#periods.clear();
     return Promise.resolve();
   }
@@ -236,20 +317,23 @@ export class LocalTier implements Tier {
   }
 
   #turn(local: Local, act: () => number, of?: Provenance, events = 0): void {
-    const { running, stats, passage } = local;
+    const { running, stats, passage, feed } = local;
     const { derived, periodMs, mostPerSecond } = running;
+    this.#tellSeen(local);
     try {
       stats.dropped += act();
       const isGathered = of === undefined && local.made.length > 0;
       if (isGathered) tell(() => this.#events.onGathered?.(derived));
       passage.turned(of, events, running.waiting);
+      if (running.waiting > 0) feed.waiting.add(local);
+      else feed.waiting.delete(local);
       handOut(made(local), (run, isLast) => this.#handOut(run, derived, isLast));
       if (isGathered) tell(() => this.#events.onGathered?.(derived));
       if (running.periodMs !== periodMs) this.#periods.set(derived, running.periodMs);
       if (running.mostPerSecond !== mostPerSecond) tell(() => this.#events.onRate?.(derived));
     } catch (thrown) {
       for (const run of made(local)) this.#handOut(run, derived, false);
-      this.#forget(derived);
+      this.forget(derived);
       tell(() => this.#events.onRemoved(derived, JechoError.from(thrown)));
     }
   }
@@ -261,17 +345,37 @@ export class LocalTier implements Tier {
   #unfeed(derived: number): void {
     const local = this.#modulators.get(derived);
     if (local === undefined) return;
-    const { channel } = local.running;
-    const others = (this.#fed.get(channel) ?? []).filter(other => other !== local);
-    if (others.length > 0) this.#fed.set(channel, others);
-    else this.#fed.delete(channel);
+    const { feed, running } = local;
+    feed.modulators.delete(derived);
+    feed.waiting.delete(local);
+    if (feed.modulators.size === 0) this.#feeds.delete(running.channel);
   }
 
-  #forget(derived: number): void {
+  /** Nothing more of a modulator comes. */
+  protected forget(derived: number): void {
     this.#unfeed(derived);
     this.#modulators.delete(derived);
     this.#periods.set(derived, 0);
   }
+}
+
+/** The modulators that are called with a run, each with its events: those that it concerns, and those with events in their queues. */
+function* callsOf(
+  { modulators, waiting }: LocalFeed,
+  concerned: readonly ConcernedModulator[] | undefined,
+): Generator<[Local, readonly number[] | undefined]> {
+  if (concerned === undefined) {
+    for (const local of [...modulators.values()]) yield [local, undefined];
+    return;
+  }
+  const others = new Set(waiting);
+  for (const { derived, picks } of concerned) {
+    const local = modulators.get(derived);
+    if (local === undefined) continue;
+    others.delete(local);
+    yield [local, picks];
+  }
+  for (const local of others) yield [local, NO_PICKS];
 }
 
 function made(local: Local): readonly EventsFrame[] {

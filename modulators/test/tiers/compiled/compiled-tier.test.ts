@@ -24,12 +24,18 @@ class Bench implements AsyncDisposable {
   readonly removed: JechoError[] = [];
   readonly done: string[] = [];
   readonly seen: number[] = [];
+  readonly stretches: (readonly [after: number, through: number])[] = [];
+  unseen = 0;
   #raised = 0;
 
   constructor(options: ModulatorOptions = {}) {
     const events: TierEvents = {
       onEvents: frame => this.#receive(frame),
-      onSeen: (_, { through }) => this.seen.push(through),
+      onSeen: (_, { after, through }) => {
+        this.seen.push(through);
+        this.stretches.push([after, through]);
+      },
+      onUnseen: () => this.unseen++,
       onDone: tag => this.done.push(tag),
       onImpaired: (_, why) => this.impaired.push(why),
       onRemoved: (_, error) => this.removed.push(error),
@@ -457,6 +463,66 @@ function stationOf(bytes: Uint8Array): number {
     return Number.NaN;
   }
 }
+
+test("MOE-29, PROV-2: a modulator that a run does not concern is not called, and has been through the run when that is asked", async () => {
+  await using bench = new Bench();
+  await bench.install(modulatorFrom(event => event.station === 7));
+  bench.enqueue(Reading, readings(1, 2), "a");
+  bench.enqueue(Reading, readings(3));
+  expect([bench.seen, bench.unseen, bench.done]).toEqual([[], 2, ["a"]]);
+  expect(bench.environment.modulators.get(DERIVED)?.eventsIn).toBe(3);
+  bench.environment.tellSeen();
+  bench.environment.tellSeen();
+  expect(bench.seen).toEqual([3]);
+  bench.enqueue(Reading, readings(4));
+  // What came before is accounted for before what it lets through.
+  bench.enqueue(Reading, readings(5, 7));
+  expect([bench.seen, bench.stations]).toEqual([[3, 4, 6], [7]]);
+  bench.enqueue(Reading, readings(8));
+  bench.environment.remove(DERIVED);
+  expect(bench.seen).toEqual([3, 4, 6, 7]);
+});
+
+test("MOE-29, PROV-2: one that comes later accounts for nothing that was raised before", async () => {
+  await using bench = new Bench();
+  const one = modulatorFrom(event => event.station === 7);
+  await bench.install(one);
+  bench.enqueue(Reading, readings(1));
+  await bench.environment.install({
+    derived: DERIVED + 1,
+    channel: CHANNEL,
+    schema: Reading.schema,
+    modulator: modulatorTable(one),
+  });
+  bench.enqueue(Reading, readings(2));
+  bench.environment.tellSeen(DERIVED + 1);
+  expect(bench.stretches).toEqual([[1, 2]]);
+});
+
+test("MOE-29, PROV-3: while events of a modulator wait, it is not through what comes behind them", async () => {
+  await using bench = new Bench();
+  await bench.install(modulatorFrom(event => event.station === 7));
+  bench.environment.flow(DERIVED, false);
+  bench.enqueue(Reading, readings(7, 1));
+  bench.enqueue(Reading, readings(2));
+  bench.environment.tellSeen();
+  expect([bench.seen, bench.stations]).toEqual([[], []]);
+  bench.environment.flow(DERIVED, true);
+  expect([bench.seen, bench.stations]).toEqual([[2, 3], [7]]);
+});
+
+test("MOE-29: a modulator that failed is not found any more", async () => {
+  await using bench = new Bench();
+  await bench.install(modulatorFrom(event => event.station === 7));
+  const broken = encodeEvent(Reading, { station: 7, celsius: new Float32Array(1) });
+  broken[0] = 0xff;
+  bench.raise(Reading, [broken]);
+  expect(bench.removed.map(({ code }) => code)).toEqual(["MODULATOR_FAILED"]);
+  bench.environment.addType(CHANNEL, type("Less", { celsius: "float32[]" }).schema);
+  bench.enqueue(Reading, readings(7));
+  await bench.environment.settled();
+  expect([bench.stations, bench.environment.modulators.size]).toEqual([[], 0]);
+});
 
 function sharedObject(state: object): SharedReference {
   return { id: "wanted", version: 1, state };

@@ -1,17 +1,29 @@
-import type { Modulator } from "@jecho/modulators";
+import type { Modulator, SharedReference } from "@jecho/modulators";
 import { modulatorFrom } from "@jecho/modulators";
 import { modulatorTable } from "@jecho/modulators/internal";
 import { ModulatorEnvironment, type TierEvents } from "@jecho/modulators/node";
 import { encodeEvent, type Type, type, unpack } from "@jecho/shared";
 import { type EventsFrame, encodeRun, FLAG_URGENT, parseFrame } from "@jecho/shared/internal";
 import { functionSource } from "./function-source.ts";
-import { FUZZED, MADE, type RandomProgram, randomEvent, randomProgram, seeded } from "./random-programs.ts";
+import { randomFilter, randomState } from "./random-guards.ts";
+import {
+  FUZZED,
+  MADE,
+  type RandomProgram,
+  randomEvent,
+  randomProgram,
+  seeded,
+  TEXTS,
+} from "./random-programs.ts";
 
 const CHANNEL = 1;
 const Fuzzed = type("Fuzzed", FUZZED);
 const Made = type("Made", MADE);
 /** Programs that are installed at once. */
 const TOGETHER = 16;
+/** Filters of one channel. */
+const FILTERS = 40;
+const SOURCE = { id: 1n, urgent: false };
 
 /** A program whose compiled form and whose hosted one did not let the same events through. */
 export interface Difference {
@@ -45,24 +57,88 @@ export class Fuzzer implements AsyncDisposable {
     }
   }
 
-  async #batch(seeds: readonly number[], events: number): Promise<void> {
+  /** Runs random filters on as many channels, each with many of them, while the shared object that they read changes and some wait. */
+  async runFilters(first: number, channels: number, events: number): Promise<void> {
+    for (let seed = first; seed < first + channels; seed++) await this.#channel(seed, events);
+  }
+
+  async #channel(seed: number, events: number): Promise<void> {
+    const random = seeded(seed);
+    const sides = [this.#compiled, this.#hosted];
+    const all: { derived: number; text: string }[] = [];
+    let version = 1;
+    const object = `shared ${seed}`;
+    const shared: SharedReference = {
+      id: object,
+      version,
+      state: { level: seed, key: TEXTS[seed % TEXTS.length] },
+    };
+    for (let i = 0; i < FILTERS; i++) {
+      const { text, isClass } = randomFilter(random);
+      const parameters = { level: Math.floor(random() * 100 - 30), key: TEXTS[i % TEXTS.length] as string };
+      const options = { parameters, objects: { shared } };
+      const modulator = isClass ? modulatorFrom(text, options) : { source: functionSource(text), ...options };
+      if (await this.#install(i + 1, modulator, false)) all.push({ derived: i + 1, text });
+    }
+    for (let left = events; left > 0; ) {
+      const count = Math.min(left, 1 + Math.floor(random() ** 3 * 40));
+      left -= count;
+      const run = Array.from({ length: count }, () => encodedEvent(random));
+      for (const side of sides) side.enqueue(run);
+      if (random() < 0.3) {
+        // A host may be at older runs, which have it, too.
+        await this.#hosted.settled();
+        const update = { object, version: ++version, state: randomState(random) };
+        for (const side of sides) side.update(update);
+      }
+      if (random() < 0.9) continue;
+      await this.#hosted.settled();
+      for (const side of sides)
+        for (const { derived } of all) side.flow(derived, derived % 5 !== version % 5);
+    }
+    await this.#hosted.settled();
+    for (const side of sides) for (const { derived } of all) side.flow(derived, true);
+    await this.#compare(seed, all, events);
+  }
+
+  /** @returns whether it is compiled, and so installed on both sides */
+  async #install(derived: number, modulator: Modulator, makes: boolean): Promise<boolean> {
     const { result } = this;
+    const why = await this.#compiled.install(derived, modulator, makes);
+    if (why === "") {
+      await this.#hosted.install(derived, modulator, makes);
+      return true;
+    }
+    result.refused++;
+    const general = why.replace(/ \(line .*/, "").replaceAll(/"[^"]*"|\d+/g, "_");
+    result.reasons.set(general, (result.reasons.get(general) ?? 0) + 1);
+    return false;
+  }
+
+  async #compare(
+    seed: number,
+    installed: readonly { readonly derived: number; readonly text: string }[],
+    events: number,
+  ): Promise<void> {
+    const { result } = this;
+    // Programs that cost too much by an event go on in the host there, too.
+    await Promise.all([this.#compiled.settled(), this.#hosted.settled()]);
+    for (const { derived, text } of installed) {
+      result.programs++;
+      result.pairs += events;
+      const [compiled, hosted] = [this.#compiled.take(derived), this.#hosted.take(derived)];
+      if (compiled !== hosted) result.differences.push({ seed, text, compiled, hosted });
+    }
+  }
+
+  async #batch(seeds: readonly number[], events: number): Promise<void> {
     const all = seeds.map(seed => ({ seed, ...randomProgram(seeded(seed)) }));
     const random = seeded(~(seeds[0] as number));
     const encoded = Array.from({ length: events }, () => encodedEvent(random));
-    const installed: { seed: number; derived: number; text: string }[] = [];
-    for (const program of all) {
-      const modulator = modulatorOf(program);
-      const why = await this.#compiled.install(program.seed, modulator, program.makes);
-      if (why !== "") {
-        result.refused++;
-        const general = why.replace(/ \(line .*/, "").replaceAll(/"[^"]*"|\d+/g, "_");
-        result.reasons.set(general, (result.reasons.get(general) ?? 0) + 1);
-        continue;
-      }
-      await this.#hosted.install(program.seed, modulator, program.makes);
-      installed.push({ seed: program.seed, derived: program.seed, text: program.text });
-    }
+    const installed: { derived: number; text: string }[] = [];
+    for (const program of all)
+      if (await this.#install(program.seed, modulatorOf(program), program.makes))
+        installed.push({ derived: program.seed, text: program.text });
     // Two runs: what a modulator keeps has to outlive the first.
     const half = Math.ceil(events / 2);
     for (const part of [encoded.slice(0, half), encoded.slice(half)]) {
@@ -70,14 +146,7 @@ export class Fuzzer implements AsyncDisposable {
       this.#compiled.enqueue(part);
       this.#hosted.enqueue(part);
     }
-    // Programs that cost too much by an event go on in the host there, too.
-    await Promise.all([this.#compiled.settled(), this.#hosted.settled()]);
-    for (const { seed, derived, text } of installed) {
-      result.programs++;
-      result.pairs += events;
-      const [compiled, hosted] = [this.#compiled.take(derived), this.#hosted.take(derived)];
-      if (compiled !== hosted) result.differences.push({ seed, text, compiled, hosted });
-    }
+    await this.#compare(seeds[0] as number, installed, events);
   }
 
   async close(): Promise<void> {
@@ -112,10 +181,14 @@ class Side {
   readonly #out = new Map<number, string[]>();
   /** Derived channels with events that are made. */
   readonly #making = new Set<number>();
+  /** The newest event that each has been through, and the number of all that were given. */
+  readonly #seen = new Map<number, number>();
+  #raised = 0;
 
   constructor(options: ConstructorParameters<typeof ModulatorEnvironment>[0]) {
     const events: TierEvents = {
       onEvents: (frame, derived) => this.#receive(frame, derived),
+      onSeen: (derived, { through }) => this.#seen.set(derived, through),
       onRemoved: (derived, error) => this.#put(derived, `removed: ${error.message}`),
     };
     const limits = {
@@ -142,19 +215,31 @@ class Side {
     const parts = events.map(bytes => ({ bytes, start: 0, end: bytes.byteLength }));
     const header = { channel: CHANNEL, producer: 1, raised: 0, token: Fuzzed.token, parameters: 0, flags: 0 };
     const bytes = encodeRun(header, parts);
-    this.#environment.enqueue(
-      parseFrame(new DataView(bytes.buffer), bytes, 0, bytes.byteLength) as EventsFrame,
-    );
+    const run = parseFrame(new DataView(bytes.buffer), bytes, 0, bytes.byteLength) as EventsFrame;
+    const after = this.#raised;
+    this.#raised += events.length;
+    this.#environment.enqueue(run, undefined, { source: SOURCE, after, through: this.#raised });
+  }
+
+  update(update: Parameters<ModulatorEnvironment["update"]>[0]): void {
+    this.#environment.update(update);
+  }
+
+  flow(derived: number, ready: boolean): void {
+    this.#environment.flow(derived, ready);
   }
 
   settled(): Promise<void> {
     return this.#environment.settled();
   }
 
-  /** What a modulator let through, as text; it is gone then. */
+  /** What a modulator was given and let through, as text; it is gone then. */
   take(derived: number): string {
-    const text = (this.#out.get(derived) ?? []).join(" ");
+    this.#environment.tellSeen(derived);
+    const given = this.#environment.modulators.get(derived)?.eventsIn;
+    const text = [`${given} to ${this.#seen.get(derived)}:`, ...(this.#out.get(derived) ?? [])].join(" ");
     this.#out.delete(derived);
+    this.#seen.delete(derived);
     this.#making.delete(derived);
     this.#environment.remove(derived);
     return text;
@@ -171,7 +256,7 @@ class Side {
         this.#put(derived, `${frame.isUrgent ? "!" : ""}${valuesOf(bytes, frame.token)}`);
         continue;
       }
-      const mark = (frame.flags & FLAG_URGENT) !== 0 ? "!" : "";
+      const mark = `${frame.parameters}${(frame.flags & FLAG_URGENT) !== 0 ? "!" : ""} `;
       this.#put(derived, `${mark}${Buffer.from(bytes).toString("latin1").length}:${hashOf(bytes)}`);
     }
   }

@@ -54,7 +54,7 @@ const LITERALS = [
   "(-Infinity)",
   "(-2147483648)",
 ];
-const EDGES = [
+export const EDGES = [
   0,
   -0,
   1,
@@ -71,7 +71,7 @@ const EDGES = [
   0.1,
 ];
 /** Texts of all lengths about those that are compared at once, which share beginnings and ends. */
-const TEXTS = [
+export const TEXTS = [
   ..." a b ab abc abcd äb 𝒳 abcdefg abcdefgh abcdefghi station-12 station-13 ztation-12".split(" "),
   "a text of sixteen",
   "a text of more than sixteen bytes, ä",

@@ -1,0 +1,17 @@
+import { type Type, typeFromSchema } from "@jecho/shared";
+import { tokenOf } from "@jecho/shared/internal";
+
+const types = new Map<bigint, Type>();
+const MOST_TYPES = 256;
+
+/** The type with this schema. Types are read once for all modulators: each takes time and memory. @throws JechoError `TYPE_INVALID` */
+export function typeOf(schema: Uint8Array): Type {
+  const token = tokenOf(schema);
+  let type = types.get(token);
+  if (type === undefined) {
+    type = typeFromSchema(schema);
+    if (types.size === MOST_TYPES) types.clear();
+    types.set(token, type);
+  }
+  return type;
+}

@@ -1,0 +1,84 @@
+import type { Type } from "@jecho/shared";
+import type { EventsFrame, Stretch } from "@jecho/shared/internal";
+import { LentRun } from "../lent-run.ts";
+import type { ConcernedModulator } from "../local/local-tier.ts";
+import type { CostFormula } from "./cost.ts";
+import { CostBound } from "./cost-bound.ts";
+import { type GuardedProgram, GuardIndex } from "./guard-index.ts";
+
+/** What is known of a channel's programs for events of one type. */
+interface TypePrograms {
+  readonly index: GuardIndex;
+  readonly bound: CostBound;
+}
+
+/** The compiled modulators of one channel, so that a run meets only those that it may concern. */
+export class GuardedChannel {
+  readonly #modulators = new Set<number>();
+  readonly #types = new Map<bigint, TypePrograms>();
+
+  get modulators(): Iterable<number> {
+    return this.#modulators;
+  }
+
+  get size(): number {
+    return this.#modulators.size;
+  }
+
+  /** Enters a modulator, which is called with every event of each type until its program for that is known. */
+  add(derived: number): void {
+    this.#modulators.add(derived);
+    for (const { index } of this.#types.values()) index.always(derived);
+  }
+
+  /** The modulator has this program for events of a type. */
+  set(writer: Type, program: GuardedProgram, cost: CostFormula): void {
+    const { index, bound } = this.#programsOf(writer);
+    index.set(program);
+    bound.add(cost);
+  }
+
+  delete(derived: number): void {
+    this.#modulators.delete(derived);
+    for (const { index } of this.#types.values()) index.delete(derived);
+  }
+
+  /** The modulators that a run concerns; undefined for all. */
+  concerned({ token }: EventsFrame | LentRun, events: Stretch): readonly ConcernedModulator[] | undefined {
+    return this.#types.get(token)?.index.concerned(events);
+  }
+
+  /** Whether each modulator may be given a run, whatever it costs there: no more than so many steps for an event, and for all. */
+  allows(run: EventsFrame | LentRun, mostPerEvent: number, mostPerRun: number): boolean {
+    // Events without a type are given to no modulator that was written for one.
+    if (run.token === 0n) return false;
+    const bound = this.#types.get(run.token)?.bound;
+    if (bound === undefined) return true;
+    const { count } = run;
+    const bytes = run instanceof LentRun ? bytesOf(run.stretch()) : run.end - run.start;
+    const steps = bound.stepsFor(count, bytes);
+    if (steps <= mostPerEvent) return true;
+    return steps <= mostPerRun && bound.stepsFor(1, largestOf(run.stretch())) <= mostPerEvent;
+  }
+
+  #programsOf(writer: Type): TypePrograms {
+    let programs = this.#types.get(writer.token);
+    if (programs === undefined) {
+      programs = { index: new GuardIndex(writer), bound: new CostBound() };
+      for (const derived of this.#modulators) programs.index.always(derived);
+      this.#types.set(writer.token, programs);
+    }
+    return programs;
+  }
+}
+
+function bytesOf({ bounds, first, end }: Stretch): number {
+  return (bounds[2 * end - 1] as number) - (bounds[2 * first] as number);
+}
+
+function largestOf({ bounds, first, end }: Stretch): number {
+  let largest = 0;
+  for (let i = first; i < end; i++)
+    largest = Math.max(largest, (bounds[2 * i + 1] as number) - (bounds[2 * i] as number));
+  return largest;
+}
