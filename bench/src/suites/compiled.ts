@@ -1,10 +1,11 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { Worker } from "../processes.ts";
+import { COLLECTS, Worker } from "../processes.ts";
 import { atLeast, atMost } from "../report.ts";
 import { ratios } from "../statistics.ts";
 import { type Context, repeat, type Suite } from "../suite.ts";
+import type { FiltersOf, FiltersOpened } from "../workers/many-filters.ts";
 import type { Cost, CostOf } from "../workers/moe-cost.ts";
 
 const PLACES = ["local", "compiled", "isolated-vm"] as const;
@@ -19,6 +20,7 @@ export const compiled: Suite = {
   limitMs: 3_600_000,
   async run(context) {
     await costs(context);
+    await manyFilters(context);
     await fuzz(context);
   },
 };
@@ -62,6 +64,42 @@ async function costs({ report, quick }: Context): Promise<void> {
       const name = isCompiled ? "compiled.range_filter_first_512" : "compiled.range_filter_first_512_local";
       report.metric(name, first, "ns/event", isCompiled ? atMost(100) : undefined);
     }
+  } finally {
+    await worker.stop();
+  }
+}
+
+/** 10,000 filters of one channel, of which at most three let an event through, against one. */
+async function manyFilters({ report, quick }: Context): Promise<void> {
+  const filters = quick ? 1000 : 10_000;
+  const worker = new Worker("many-filters", COLLECTS);
+  try {
+    await worker.call<FiltersOpened>("open", 1);
+    const { ms, heapBytes, otherBytes } = await worker.call<FiltersOpened>("open", filters);
+    report.metric(`compiled.open_${filters}`, [ms / 1000], "s");
+    const bytes = (heapBytes + otherBytes) / filters;
+    report.metric("compiled.memory_per_modulator", [bytes / 1024], "KiB", atMost(20));
+    const rounds = await repeat(quick ? 5 : 25, async () => {
+      const cost = (of: FiltersOf): Promise<number> => worker.call<number>("cost", of);
+      return {
+        one: await cost({ filters: 1, isWanted: true }),
+        many: await cost({ filters, isWanted: true }),
+        oneRejecting: await cost({ filters: 1, isWanted: false }),
+        manyRejecting: await cost({ filters, isWanted: false }),
+      };
+    });
+    const [one, many] = [rounds.map(round => round.one), rounds.map(round => round.many)];
+    report.metric("compiled.filters_1", one, "ns/event");
+    report.metric(`compiled.filters_${filters}`, many, "ns/event");
+    report.metric(`compiled.filters_${filters}_vs_1`, ratios(many, one), "x", quick ? undefined : atMost(3));
+    report.metric(
+      `compiled.filters_${filters}_vs_1_rejecting`,
+      ratios(
+        rounds.map(round => round.manyRejecting),
+        rounds.map(round => round.oneRejecting),
+      ),
+      "x",
+    );
   } finally {
     await worker.stop();
   }
