@@ -234,11 +234,20 @@ test.each([
   [["gateway", "--prot", "1"], 'there is no option --prot; did you mean "--port"?', 2],
   [["config", "--limit", "chanels=5"], 'did you mean "channels"?', 2],
   [["config", "--config", "/there/is/none.json"], "none.json cannot be read", 2],
-])("what it does not know it says, with its usage: %j", async (args, message, exit) => {
+])("what it does not know it says, with what helps: %j", async (args, message, exit) => {
   const { code, err } = await run(args);
   expect(err).toContain(message);
   expect(err).toContain("jecho");
   expect(code).toBe(exit);
+});
+
+test("gateway says what is wrong with its host where it can be read", async () => {
+  const { code, err } = await run(["gateway", "--host", "192.0.2.1", "--open"]);
+  expect(err).toBe(
+    "jecho: this machine has no address 192.0.2.1: a gateway listens at one of its own, or at 0.0.0.0 for all of them\n" +
+      "(jecho gateway --help lists the options)\n",
+  );
+  expect(code).toBe(2);
 });
 
 test("sub says that it waits where nobody produces yet", async () => {

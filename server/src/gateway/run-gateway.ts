@@ -40,7 +40,7 @@ export async function runGateway(
   process: NodeJS.Process,
   { modulating }: Pick<GatewayOptions, "modulating"> = {},
 ): Promise<void> {
-  await asCommand(process, "gateway", USAGE, async ({ settings, help }) => {
+  await asCommand(process, "gateway", async ({ settings, help }) => {
     if (help) return void process.stdout.write(`${USAGE}\n`);
     const { modulators = false, logLevel = "info", logFormat, ...options } = optionsOf(settings);
     const log =
@@ -85,7 +85,7 @@ export async function runGateway(
  * @param process whose arguments, environment, folder and streams it takes
  */
 export async function printConfiguration(process: NodeJS.Process): Promise<void> {
-  await asCommand(process, "config", CONFIG_USAGE, async ({ settings, help, json }) => {
+  await asCommand(process, "config", async ({ settings, help, json }) => {
     const shown = help ? CONFIG_USAGE : json ? settingsJson(settings) : describeSettings(settings);
     process.stdout.write(`${shown}\n`);
   });
@@ -95,7 +95,6 @@ export async function printConfiguration(process: NodeJS.Process): Promise<void>
 async function asCommand(
   process: NodeJS.Process,
   name: string,
-  usage: string,
   act: (configuration: Configuration) => Promise<void>,
 ): Promise<void> {
   try {
@@ -106,7 +105,9 @@ async function asCommand(
     const isMisuse =
       error instanceof Misuse || (error instanceof JechoError && error.code === "ARGUMENT_INVALID");
     const code = error instanceof JechoError && !isMisuse ? `${error.code}: ` : "";
-    console.error(`jecho: ${code}${(error as Error).message}${isMisuse ? `\n\n${usage}` : ""}`);
+    // All options fill more than a screen, and what is wrong would stand above it.
+    const help = isMisuse ? `\n(jecho ${name} --help lists the options)` : "";
+    console.error(`jecho: ${code}${(error as Error).message}${help}`);
     process.exitCode = isMisuse ? 2 : 1;
   }
 }
