@@ -5,6 +5,7 @@ import {
   type Feed as FeedTable,
   NumberTable,
   type SourcePlace,
+  sliceRun,
 } from "@jecho/shared/internal";
 import { type Recovery, together, WHOLE } from "../concentrator/endpoints/asked-past.ts";
 import { ConsumerEndpoint, type PortEnd, type StateIndexes } from "../concentrator/endpoints/endpoint.ts";
@@ -207,7 +208,7 @@ export class Feeds {
     const { feedName } = entry;
     if (!this.#feeds.has(feedName)) return;
     const isOlder = frame.epoch !== entry.open?.epoch;
-    const run = first > 0 ? frame.slice(first) : isOlder ? frame.copy() : frame;
+    const run = first > 0 ? sliceRun(frame, first) : isOlder ? frame.copy() : frame;
     // A consumer that comes back later may have what an earlier gateway's modulator made of it.
     if (isOlder) run.goAgain();
     const { channel, producer, raised, count } = run;

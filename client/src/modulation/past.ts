@@ -1,5 +1,5 @@
 import { JechoError } from "@jecho/shared";
-import { type EventsFrame, type Modulator, NumberTable, type Place } from "@jecho/shared/internal";
+import { type EventsFrame, type Modulator, NumberTable, type Place, sliceRun } from "@jecho/shared/internal";
 import {
   ConsumerEndpoint,
   type InputTaker,
@@ -181,7 +181,7 @@ export class Past implements InputTaker, OwnPast {
     // A run of a derived channel that goes beyond has its events there.
     const last = through <= end ? count : isRaw ? first + Math.max(0, end - after) : first;
     const reached = Math.min(isRaw ? through : frame.accounted, end);
-    const run = last > first ? frame.slice(first, last).copy() : undefined;
+    const run = last > first ? sliceRun(frame, first, last).copy() : undefined;
     // Where some of what it accounts for may be missing, it accounts for nothing.
     const of = { source: origin, after: missing > 0 && !isRaw ? reached : after, through: reached };
     this.#reach(origin, reached);

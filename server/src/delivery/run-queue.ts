@@ -1,4 +1,4 @@
-import type { EventsFrame } from "@jecho/shared/internal";
+import { type EventsFrame, sliceRun } from "@jecho/shared/internal";
 import type { SharedMemory, WaitingBytes } from "./waiting.ts";
 
 /** Runs up to a size share blocks of memory: what waits with one in a block may keep that much, and no more. */
@@ -182,7 +182,7 @@ export class RunQueue {
     if (run.isUrgent || this.whenFull !== "latest") this.#append(new Item(run, memory), run.isUrgent);
     else {
       for (let i = 0; i < run.count; i++) {
-        const event = run.count === 1 ? run : run.slice(i, i + 1);
+        const event = run.count === 1 ? run : sliceRun(run, i, i + 1);
         const key = keyOf(event, 0);
         const older = this.#latest.get(key);
         if (older !== undefined) this.#drop(this.#others, older, gone);

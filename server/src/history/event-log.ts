@@ -1,4 +1,4 @@
-import type { EventsFrame, History, SourcePlace } from "@jecho/shared/internal";
+import { type EventsFrame, type History, type SourcePlace, sliceRun } from "@jecho/shared/internal";
 import type { RunBlock } from "./run-memory.ts";
 
 /** A run as it was stamped. */
@@ -284,7 +284,7 @@ function nameOf({ source, urgent }: Pick<SourcePlace, "source" | "urgent">): str
 /** Event `i` of the run in memory of its own: it may outlive the runs around it by far. */
 function alone(run: LoggedRun, i: number): LoggedRun {
   const { frame } = run;
-  return { ...run, frame: frame.count === 1 ? frame.copy() : frame.slice(i, i + 1), block: undefined };
+  return { ...run, frame: frame.count === 1 ? frame.copy() : sliceRun(frame, i, i + 1), block: undefined };
 }
 
 function sizeOf({ frame }: LoggedRun): number {

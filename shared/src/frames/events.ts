@@ -4,7 +4,6 @@ import { alignUp } from "../types/encode-plan.ts";
 import { getUint53, isBeyondUint53, setUint53 } from "./memory.ts";
 import {
   ENDS,
-  encodeStretches,
   FIXED,
   FLAG_SYNC,
   FLAG_URGENT,
@@ -19,7 +18,7 @@ import {
 } from "./run-bytes.ts";
 
 /** Flag of a derived run: the same call of the modulator made further runs, the last of which accounts for what the call was given. */
-const FLAG_PART = 4;
+export const FLAG_PART = 4;
 /** Flag of a run that an earlier gateway may have passed on: modulators take it by itself, for what was made of it then was made of it alone. */
 const FLAG_AGAIN = 8;
 
@@ -156,28 +155,6 @@ export class EventsFrame {
     const { flags } = this;
     const changed = isSet ? flags | flag : flags & ~flag;
     if (changed !== flags) this.view.setUint32(this.header + HEADER.flags, changed, true);
-  }
-
-  /** The events from `first` on, up to but without `end`, as a run of its own in memory of its own. */
-  slice(first: number, end = this.count): EventsFrame {
-    const { channel, producer, raised, token, parameters, epoch, seq, after, through } = this;
-    const versions = this.versionsAt === 0 ? undefined : this.versions;
-    // What the run accounts for is accounted for when the last of its events is there.
-    const flags = end < this.count && through > 0 ? this.flags | FLAG_PART : this.flags;
-    const header = {
-      channel,
-      producer,
-      raised: raised + first,
-      token,
-      parameters,
-      flags,
-      versions,
-      after,
-      through,
-    };
-    const slice = EventsFrame.at(encodeStretches(header, [this.stretch(first, end)]));
-    slice.stamp(epoch, seq + first);
-    return slice;
   }
 
   /** The events from `first` on, up to but without `end`, where they lie. */

@@ -1,4 +1,4 @@
-import { EventsFrame, encodeStretches, FLAG_URGENT } from "@jecho/shared/internal";
+import { EventsFrame, encodeStretches, FLAG_URGENT, sliceRun } from "@jecho/shared/internal";
 import { chunksOf } from "../../running/chunks.ts";
 import type { Provenance } from "../../running/provenance.ts";
 import { CHUNK_BYTES } from "../../sandbox/sandbox.ts";
@@ -100,7 +100,7 @@ export function piecesOf(run: EventsFrame, of: Provenance | undefined): Pick<Rai
   return chunks.map(({ end: count }) => {
     const [from, end] = [first, first + count];
     first = end;
-    return { run: run.slice(from, end), of: { ...of, after: of.after + from, through: of.after + end } };
+    return { run: sliceRun(run, from, end), of: { ...of, after: of.after + from, through: of.after + end } };
   });
 }
 
