@@ -159,32 +159,42 @@ test("DEL-4: a plain consumer that goes on behind a place is told of what the ga
   expect(second.stats.missed).toBe(20);
 });
 
-test("PROV-2: where nothing is let through, positions say how far the modulator is, within a second and at a flush", async () => {
-  await using rig = await startRig();
-  const session = rig.session();
-  const producer = await session.channel("a", Tick).produce();
-  const positions = new Inbox<bigint>();
-  const socket = new WebSocket(`ws://${rig.gateway.address}/`, SUBPROTOCOL);
-  socket.binaryType = "arraybuffer";
-  socket.onmessage = ({ data }) =>
-    parseMessage(new Uint8Array(data), frame => {
-      if (frame.kind === "Position" && frame.origin !== 0n) positions.put(frame.through);
-    });
-  await once(socket, "open");
-  const source = 'import { Modulator } from "jecho:moe";\nexport default class extends Modulator {}';
-  const modulator = { source, parameters: "", key: "", objects: [], capabilities: [], compares: false };
-  socket.send(encodeControl({ kind: "Hello", protocol: PROTOCOL, name: "" }) as Uint8Array<ArrayBuffer>);
-  socket.send(
-    encodeControl({ kind: "OpenConsumer", request: 1, channel: "a", modulator }) as Uint8Array<ArrayBuffer>,
-  );
-  await whenDemand(producer, 1);
-  for (let n = 0; n < 5; n++) producer.publish({ n, note: "" });
-  await expect.poll(() => positions.all.at(-1)).toBe(5n);
-  producer.publish({ n: 5, note: "" });
-  await session.flush();
-  await expect.poll(() => positions.all.at(-1)).toBe(6n);
-  socket.close();
-});
+test.each([
+  ["a host's", "class extends Modulator {}"],
+  // It is not called: see MOE-29.
+  [
+    "a compiled filter",
+    "class extends FifoModulator { enqueue(event) { if (event.n === 7) super.enqueue(event); } }",
+  ],
+])(
+  "PROV-2: where %s lets nothing through, positions say how far it is, within a second and at a flush",
+  async (_, text) => {
+    await using rig = await startRig();
+    const session = rig.session();
+    const producer = await session.channel("a", Tick).produce();
+    const positions = new Inbox<bigint>();
+    const socket = new WebSocket(`ws://${rig.gateway.address}/`, SUBPROTOCOL);
+    socket.binaryType = "arraybuffer";
+    socket.onmessage = ({ data }) =>
+      parseMessage(new Uint8Array(data), frame => {
+        if (frame.kind === "Position" && frame.origin !== 0n) positions.put(frame.through);
+      });
+    await once(socket, "open");
+    const source = `import { FifoModulator, Modulator } from "jecho:moe";\nexport default ${text}`;
+    const modulator = { source, parameters: "", key: "", objects: [], capabilities: [], compares: false };
+    socket.send(encodeControl({ kind: "Hello", protocol: PROTOCOL, name: "" }) as Uint8Array<ArrayBuffer>);
+    socket.send(
+      encodeControl({ kind: "OpenConsumer", request: 1, channel: "a", modulator }) as Uint8Array<ArrayBuffer>,
+    );
+    await whenDemand(producer, 1);
+    for (let n = 0; n < 5; n++) producer.publish({ n, note: "" });
+    await expect.poll(() => positions.all.at(-1)).toBe(5n);
+    producer.publish({ n: 5, note: "" });
+    await session.flush();
+    await expect.poll(() => positions.all.at(-1)).toBe(6n);
+    socket.close();
+  },
+);
 
 test("PROV-1: of the runs that one call makes the last accounts for what it was given, and the others say so", async () => {
   await using rig = await startRig();
