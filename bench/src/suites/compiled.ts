@@ -72,7 +72,7 @@ async function costs({ report, quick }: Context): Promise<void> {
 /** 10,000 filters of one channel, of which at most three let an event through, against one. */
 async function manyFilters({ report, quick }: Context): Promise<void> {
   const filters = quick ? 1000 : 10_000;
-  const worker = new Worker("many-filters", COLLECTS);
+  const worker = new Worker("many-filters", [], COLLECTS);
   try {
     await worker.call<FiltersOpened>("open", 1);
     const { ms, heapBytes, otherBytes } = await worker.call<FiltersOpened>("open", filters);
