@@ -14,7 +14,7 @@ import {
 } from "./code.ts";
 import { type CostFormula, costOf } from "./cost.ts";
 import type { DataShape } from "./data-shape.ts";
-import { ANSWER } from "./encoder.ts";
+import { ANSWER, WINDOW } from "./encoder.ts";
 import { EventCode } from "./event-code.ts";
 import { type Guard, guardsOf } from "./guards.ts";
 import { booleanOf, CodeScope, type KnownValue, numberOf, wide } from "./known.ts";
@@ -131,6 +131,8 @@ export function checkProgram(
     fields.set(name, { global, type: value.is });
   }
   const body = eventCode(text, checker, done, answer);
+  if (leaves.size > WINDOW.mostData)
+    throw new Refusal("it reads more of its parameters and shared objects than is compiled");
   const others = [...before, ...event.code];
   const guards = fields.size > 0 ? [] : guardsOf({ body, others, answer, fields: event.numbers });
   const code = [
@@ -145,7 +147,8 @@ export function checkProgram(
   ];
   return {
     code: {
-      globals: [...leaves.values(), ...[...fields.values()].map(({ global }) => global)],
+      globals: [...fields.values()].map(({ global }) => global),
+      data: [...leaves.values()],
       init: [...before, ...init],
       before,
       event: code,

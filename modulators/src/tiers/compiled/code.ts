@@ -12,7 +12,7 @@ export interface CodeLocal {
   readonly type: CodeType;
 }
 
-/** A variable that outlives the call, or one that the tier sets: a field of the modulator, or a number out of its parameters. */
+/** A variable that outlives the call, a field of the modulator; or one that the tier sets in the window, a number out of its parameters. */
 export interface CodeGlobal {
   readonly type: CodeType;
   readonly key: string;
@@ -145,6 +145,8 @@ export type Code =
 /** A module's two functions: one that makes a modulator's fields, and one that takes events. */
 export interface CodeModule {
   readonly globals: readonly CodeGlobal[];
+  /** Those that lie in the window, in the order of their places there. */
+  readonly data: readonly CodeGlobal[];
   readonly init: readonly Code[];
   /** Run once for each run of events. */
   readonly before: readonly Code[];

@@ -10,7 +10,7 @@ import type {
   Sandbox,
   Turn,
 } from "../../sandbox/sandbox.ts";
-import { type CodeType, DATA_KEY } from "./code.ts";
+import { DATA_KEY } from "./code.ts";
 import { type CompiledProgram, compileText, readText } from "./compiler.ts";
 import { bytesOfText, dataAt, shapeOf, shapeText } from "./data-shape.ts";
 import { ANSWER, WINDOW } from "./encoder.ts";
@@ -19,29 +19,37 @@ import { LeavingEvents } from "./leaving-events.ts";
 import { EventMaker } from "./made-events.ts";
 import { PassQueue } from "./pass-queue.ts";
 import { Refusal } from "./refusal.ts";
-import type { TextPlace } from "./text-places.ts";
-
-const NO_TEXTS: readonly WindowText[] = [];
 
 /** Runs compiled modulators in this thread. What they read of events are copies, and all that they write are answers. */
 export function compiledEngine(): Engine {
   const window = new EventWindow();
+  const shared: SharedInstances = new WeakMap();
   return {
     name: "compiled",
     isTrusted: true,
     prepare() {},
-    create: limits => new CompiledSandbox(window, limits),
+    create: limits => new CompiledSandbox(window, shared, limits),
   };
 }
 
-/** A program's instance for events of one type. */
-interface CompiledInstance {
+/** The functions of a module. */
+interface ProgramFunctions {
   /** Takes the events of the window. @returns how many of them leave; -1 - i where event i is broken */
   readonly run: (events: number) => number;
   readonly init: () => void;
-  readonly places: readonly TextPlace[];
-  readonly maker: EventMaker;
-  /** The texts there, as the parameters and shared objects have them now. */
+}
+
+/** Instances of programs without fields: all modulators of a program have one, each with its own data in the window. */
+type SharedInstances = WeakMap<WebAssembly.Module, ProgramFunctions>;
+
+/** A modulator's program for events of one type. */
+interface CompiledInstance {
+  readonly program: CompiledProgram;
+  readonly functions: ProgramFunctions;
+  /** Undefined where the program only lets events through. */
+  readonly maker: EventMaker | undefined;
+  /** The numbers and texts that it reads, as the parameters and shared objects have them now. */
+  data: readonly number[];
   texts: readonly WindowText[];
 }
 
@@ -54,7 +62,7 @@ interface AnsweredEvents {
   readonly left: number;
 }
 
-/** One compiled modulator. Its fields and its data are variables that the instances for all types of its events share. */
+/** One compiled modulator. Its fields are variables that the instances for all types of its events share. */
 class CompiledSandbox implements Sandbox {
   readonly cpuMs = 0;
   readonly heldBytes = 0;
@@ -62,15 +70,13 @@ class CompiledSandbox implements Sandbox {
   readonly mostPerSecond = 0;
   readonly checksInput = false;
   readonly #window: EventWindow;
+  readonly #shared: SharedInstances;
   readonly #queue: PassQueue;
   readonly #types: Type[] = [];
   /** Instances by the number of their type. */
   readonly #instances = new Map<number, CompiledInstance>();
-  /** By their keys: what was a number may become a text. */
-  readonly #variables: Readonly<Record<CodeType, Map<string, WebAssembly.Global>>> = {
-    f64: new Map(),
-    i32: new Map(),
-  };
+  /** Fields by their names. */
+  #fields: Map<string, WebAssembly.Global> | undefined;
   readonly #data = { parameters: null as unknown, objects: {} as Record<string, unknown> };
   #shape = "";
   #source = "";
@@ -82,8 +88,9 @@ class CompiledSandbox implements Sandbox {
   /** Versions of the events that are let through now: replaced when they change. */
   #versions: readonly number[] = [];
 
-  constructor(window: EventWindow, limits: Limits) {
+  constructor(window: EventWindow, shared: SharedInstances, limits: Limits) {
     this.#window = window;
+    this.#shared = shared;
     this.#queue = new PassQueue(limits.queueEvents);
   }
 
@@ -104,8 +111,8 @@ class CompiledSandbox implements Sandbox {
     for (const schema of schemas) this.addType(schema);
     this.behind(new Array<number>(behind).fill(0));
     const first = this.#instanceOf(1);
-    this.#window.showTexts(first.texts);
-    first.init();
+    this.#show(first);
+    first.functions.init();
     return { schema: text.output?.schema, reads: text.input?.schema, needs: [] };
   }
 
@@ -126,9 +133,7 @@ class CompiledSandbox implements Sandbox {
     const shape = shapeText(shapeOf(this.#data.objects));
     if (shape !== this.#shape) this.#instances.clear();
     this.#shape = shape;
-    for (const variables of Object.values(this.#variables))
-      for (const [key, variable] of variables) this.#setData(key, variable);
-    for (const instance of this.#instances.values()) instance.texts = this.#textsOf(instance.places);
+    for (const instance of this.#instances.values()) Object.assign(instance, this.#dataOf(instance.program));
   }
 
   behind(versions: readonly number[]): void {
@@ -151,8 +156,8 @@ class CompiledSandbox implements Sandbox {
     let dropped = 0;
     const instance = this.#instanceOf(type);
     const leaving = new LeavingEvents(emit, this.#versions);
-    this.#window.showTexts(instance.texts);
-    const { slots } = instance.maker;
+    this.#show(instance);
+    const { slots } = instance.program;
     const most = slots === 0 ? WINDOW.mostEvents : Math.floor(WINDOW.madeBytes / (8 * slots));
     for (let at = 0, next = 0; at < chunk.end; ) {
       if (picks !== undefined && next === picks.length) break;
@@ -164,7 +169,7 @@ class CompiledSandbox implements Sandbox {
         here = picks.slice(from, next);
         this.#window.pick(chunk, here);
       }
-      const left = instance.run(here?.length ?? end - at);
+      const left = instance.functions.run(here?.length ?? end - at);
       if (left < 0) throw new JechoError("MODULATOR_FAILED", "an event that it was given is broken");
       const answered = { chunk, type, first: at, picks: here, left };
       dropped += this.#leave(answered, instance, ready ? leaving : undefined);
@@ -183,7 +188,7 @@ class CompiledSandbox implements Sandbox {
    */
   #leave(
     { chunk, type, first, picks, left }: AnsweredEvents,
-    { maker }: CompiledInstance,
+    { maker, program }: CompiledInstance,
     leaving: LeavingEvents | undefined,
   ): number {
     const { answers, numbers } = this.#window;
@@ -193,9 +198,9 @@ class CompiledSandbox implements Sandbox {
       if (answer === ANSWER.discard) continue;
       rest--;
       const i = picks === undefined ? first + at : (picks[at] as number);
-      const isMade = answer >= ANSWER.made;
+      const isMade = maker !== undefined && answer >= ANSWER.made;
       const event = isMade
-        ? maker.make(answer - ANSWER.made, chunk, i, numbers, maker.slots * at)
+        ? maker.make(answer - ANSWER.made, chunk, i, numbers, program.slots * at)
         : { ...chunk, first: i, end: i + 1 };
       // What is made has the type that the class says, where it says one.
       const of = isMade && this.#input !== undefined ? 0 : type;
@@ -240,51 +245,67 @@ class CompiledSandbox implements Sandbox {
         ? new Refusal("events without a type are not compiled")
         : compileText(this.#source, { writer, parameters: shapeOf(parameters), objects: shapeOf(objects) });
     if (verdict instanceof Refusal) throw new JechoError("MODULATOR_FAILED", verdict.message);
-    const { exports } = new WebAssembly.Instance(verdict.module, {
+    const functions = this.#functionsOf(verdict);
+    return {
+      program: verdict,
+      functions,
+      maker: this.#makerOf(verdict, writer as Type),
+      ...this.#dataOf(verdict),
+    };
+  }
+
+  #functionsOf(program: CompiledProgram): ProgramFunctions {
+    const { module, functions, state } = program;
+    const known = state === "" ? this.#shared.get(module) : undefined;
+    if (known !== undefined) return known;
+    const { exports } = new WebAssembly.Instance(module, {
       m: { memory: this.#window.memory },
-      g: this.#globalsOf(verdict),
-      f: verdict.functions,
+      g: this.#globalsOf(program),
+      f: functions,
     });
-    const { init, run } = exports as unknown as Pick<CompiledInstance, "init" | "run">;
+    const { init, run } = exports as unknown as ProgramFunctions;
     // Engines compile a function when it is called first: not with the first events.
     run(0);
-    const { texts: places, outputs: plans, slots } = verdict;
-    const reader = this.#input ?? (writer as Type);
-    const maker = new EventMaker({
-      plans,
-      slots,
-      writer: writer as Type,
-      output: this.#output ?? reader,
-      read: reader.readerOf(writer as Type),
-      dataAt: path => this.#dataAt(path),
-    });
-    return { init, run, places, maker, texts: this.#textsOf(places) };
+    const made = { init, run };
+    if (state === "") this.#shared.set(module, made);
+    return made;
+  }
+
+  #makerOf({ outputs: plans }: CompiledProgram, writer: Type): EventMaker | undefined {
+    if (plans.length === 0) return undefined;
+    const reader = this.#input ?? writer;
+    const [output, read] = [this.#output ?? reader, reader.readerOf(writer)];
+    return new EventMaker({ plans, writer, output, read, dataAt: path => this.#dataAt(path) });
   }
 
   #globalsOf({ globals }: CompiledProgram): Record<string, WebAssembly.Global> {
+    this.#fields ??= new Map();
+    const fields = this.#fields;
     return Object.fromEntries(
       globals.map(({ key, type }, i) => {
-        const variables = this.#variables[type];
-        let variable = variables.get(key);
-        if (variable === undefined) {
-          variable = new WebAssembly.Global({ value: type, mutable: true }, 0);
-          variables.set(key, variable);
-          this.#setData(key, variable);
-        }
-        return [`${i}`, variable];
+        const field = fields.get(key) ?? new WebAssembly.Global({ value: type, mutable: true }, 0);
+        fields.set(key, field);
+        return [`${i}`, field];
       }),
     );
   }
 
-  #setData(key: string, global: WebAssembly.Global): void {
-    if (!key.startsWith(DATA_KEY)) return;
-    const value = this.#dataAt(key.slice(DATA_KEY.length));
-    global.value = typeof value === "string" ? bytesOfText(value)?.byteLength : Number(value);
+  #show({ program, data, texts }: CompiledInstance): void {
+    this.#window.showData(program.data, data);
+    this.#window.showTexts(texts);
   }
 
-  #textsOf(places: readonly TextPlace[]): readonly WindowText[] {
-    if (places.length === 0) return NO_TEXTS;
-    return places.map(({ at, path }) => ({ at, bytes: bytesOfText(`${this.#dataAt(path)}`) as Uint8Array }));
+  #dataOf({ data, texts }: CompiledProgram): Pick<CompiledInstance, "data" | "texts"> {
+    return {
+      data: data.map(({ key }) => {
+        const value = this.#dataAt(key.slice(DATA_KEY.length));
+        return typeof value === "string" ? (bytesOfText(value)?.byteLength ?? 0) : Number(value);
+      }),
+      texts: texts.map(({ at, path }) => ({
+        at,
+        bytes: bytesOfText(`${this.#dataAt(path)}`) as Uint8Array,
+      })),
+    };
   }
 
   #dataAt(path: string): unknown {

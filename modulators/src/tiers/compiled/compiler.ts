@@ -16,8 +16,9 @@ const MOST_KEPT = 512;
 export interface CompiledProgram extends Omit<CheckedProgram, "code"> {
   readonly module: WebAssembly.Module;
   readonly bytes: number;
-  /** The program's globals, in the order that they are given in. */
+  /** The modulator's fields, and what it reads of its data, each in the order of their places. */
   readonly globals: readonly CodeGlobal[];
+  readonly data: readonly CodeGlobal[];
   readonly functions: Readonly<Record<string, (...all: number[]) => number>>;
 }
 
@@ -82,7 +83,8 @@ function made(text: ModuleText, against: CheckedAgainst): CompiledProgram {
   const { bytes, functions } = encodeModule(code);
   const module = new WebAssembly.Module(bytes);
   const called = Object.fromEntries(functions.map(name => [name, ENGINE[name] as () => number]));
-  return { ...known, module, bytes: bytes.byteLength, globals: code.globals, functions: called };
+  const { globals, data } = code;
+  return { ...known, module, bytes: bytes.byteLength, globals, data, functions: called };
 }
 
 function keep<T>(kept: Map<string, T>, key: string, value: T): void {

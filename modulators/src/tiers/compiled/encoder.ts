@@ -13,16 +13,18 @@ import {
  * The binary form of WebAssembly, as much of it as the compiled tier uses.
  */
 
-/** Layout of the memory that a module is given: an answer for each event, a byte; then where each begins and ends; texts of the modulator's; numbers for events that it makes; then the events. */
+/** Layout of the memory that a module is given: an answer for each event, a byte; then where each begins and ends; texts of the modulator's; numbers of its data, eight bytes for each; numbers for events that it makes; then the events. */
 export const WINDOW = {
   answers: 0,
   mostEvents: 4096,
   table: 4096,
   texts: 4096 + 8 * 4096,
   textBytes: 16_384,
-  made: 4096 + 8 * 4096 + 16_384,
+  data: 4096 + 8 * 4096 + 16_384,
+  mostData: 512,
+  made: 4096 + 8 * 4096 + 16_384 + 8 * 512,
   madeBytes: 65_536,
-  events: 4096 + 8 * 4096 + 16_384 + 65_536,
+  events: 4096 + 8 * 4096 + 16_384 + 8 * 512 + 65_536,
 } as const;
 
 /** Answers for one event. From `made` on: an event is made in its place, by the plan of the number that is so much less. */
@@ -64,8 +66,8 @@ export function encodeModule(module: CodeModule): EncodedModule {
     [...text("init"), 0, ...unsigned(first)],
     [...text("run"), 0, ...unsigned(first + 1)],
   ];
-  const bodies = [new FunctionBody(module.globals, names, 0).init(module.init)];
-  bodies.push(new FunctionBody(module.globals, names, 1).run(module));
+  const bodies = [new FunctionBody(module, names, 0).init(module.init)];
+  bodies.push(new FunctionBody(module, names, 1).run(module));
   const bytes = [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0];
   append(bytes, section(SECTION.types, types));
   append(bytes, section(SECTION.imports, imports));
@@ -116,13 +118,15 @@ export function partsOf(code: Code): readonly Code[] {
 class FunctionBody {
   readonly #bytes: number[] = [];
   readonly #globals: readonly CodeGlobal[];
+  readonly #data: readonly CodeGlobal[];
   readonly #functions: readonly string[];
   readonly #parameters: number;
   readonly #locals = new Map<CodeLocal, number>();
   readonly #labels: CodeLabel[] = [];
 
-  constructor(globals: readonly CodeGlobal[], functions: readonly string[], parameters: number) {
+  constructor({ globals, data }: CodeModule, functions: readonly string[], parameters: number) {
     this.#globals = globals;
+    this.#data = data;
     this.#functions = functions;
     this.#parameters = parameters;
   }
@@ -226,9 +230,20 @@ class FunctionBody {
         this.#write(code.value);
         this.#local(0x22, code.local);
         return;
-      case "getGlobal":
-        this.#bytes.push(0x23, ...unsigned(this.#globals.indexOf(code.global)));
+      case "getGlobal": {
+        const { global } = code;
+        const place = WINDOW.data + 8 * this.#data.indexOf(global);
+        if (place < WINDOW.data) this.#bytes.push(0x23, ...unsigned(this.#globals.indexOf(global)));
+        else
+          this.#bytes.push(
+            0x41,
+            0,
+            LOADS[global.type === "f64" ? "f64.load" : "i32.load"],
+            0,
+            ...unsigned(place),
+          );
         return;
+      }
       case "setGlobal":
         this.#write(code.value);
         this.#bytes.push(0x24, ...unsigned(this.#globals.indexOf(code.global)));

@@ -1,4 +1,5 @@
 import type { RunChunk } from "../../sandbox/sandbox.ts";
+import type { CodeGlobal } from "./code.ts";
 import { WINDOW } from "./encoder.ts";
 
 const PAGE = 65_536;
@@ -25,6 +26,7 @@ export class EventWindow {
   readonly memory = new WebAssembly.Memory({ initial: Math.ceil((WINDOW.events + MOST_BYTES) / PAGE) });
   #bytes = new Uint8Array(this.memory.buffer);
   #words = new Uint32Array(this.memory.buffer);
+  #doubles = new Float64Array(this.memory.buffer);
   #numbers = numbersOf(this.memory);
   /** The chunk whose events lie there. */
   #chunk: RunChunk | undefined;
@@ -32,6 +34,7 @@ export class EventWindow {
   /** The events that the table lists; undefined for all that lie there. */
   #picks: readonly number[] | undefined;
   #texts: readonly WindowText[] = [];
+  #data: readonly number[] = [];
 
   /** Numbers of the events that are made for those that lie there. */
   get numbers(): Float64Array {
@@ -89,12 +92,24 @@ export class EventWindow {
     this.#texts = texts;
   }
 
+  /** Writes the numbers that a modulator reads of its data, to the places of these. The same list stands for the same numbers. */
+  showData(places: readonly CodeGlobal[], data: readonly number[]): void {
+    if (data.length === 0 || data === this.#data) return;
+    for (let i = 0; i < data.length; i++) {
+      const value = data[i] as number;
+      if (places[i]?.type === "f64") this.#doubles[WINDOW.data / 8 + i] = value;
+      else this.#words[WINDOW.data / 4 + 2 * i] = value;
+    }
+    this.#data = data;
+  }
+
   #widen(bytes: number): void {
     const missing = bytes - this.#bytes.byteLength;
     if (missing <= 0) return;
     this.memory.grow(Math.ceil(missing / PAGE));
     this.#bytes = new Uint8Array(this.memory.buffer);
     this.#words = new Uint32Array(this.memory.buffer);
+    this.#doubles = new Float64Array(this.memory.buffer);
     this.#numbers = numbersOf(this.memory);
   }
 }

@@ -23,8 +23,6 @@ interface MadeSource {
 
 export interface EventMakerOptions {
   readonly plans: readonly OutputPlan[];
-  /** Numbers that the program leaves for each event. */
-  readonly slots: number;
   /** Type of the events that come in, and of those that are made. */
   readonly writer: Type;
   readonly output: Type;
@@ -35,17 +33,14 @@ export interface EventMakerOptions {
 
 /** Makes the events that a program has computed the numbers of: as in the other tiers, by the encoder of all events. */
 export class EventMaker {
-  readonly slots: number;
   readonly #options: EventMakerOptions;
   readonly #plans: readonly MadePlan[];
   #view: DataView = new DataView(new ArrayBuffer(0));
   #chunkBytes: Uint8Array | undefined;
 
   constructor(options: EventMakerOptions) {
-    const { plans, slots } = options;
-    this.slots = slots;
     this.#options = options;
-    this.#plans = plans.map(({ urgent, parts }) => ({
+    this.#plans = options.plans.map(({ urgent, parts }) => ({
       urgent,
       reads: parts.some(({ from }) => from === "event" || from === "field"),
       writes: parts.map(part => this.#writeOf(part)),
