@@ -17,6 +17,9 @@ export class InputTypes {
   readonly #readable = new Map<bigint, boolean>();
   /** Token of the newest run that it could read, for most runs have one type. */
   #newest: bigint | undefined;
+  /** The type whose number was asked for last, and the number. */
+  #numbered: Type | undefined;
+  #number = 0;
 
   /**
    * @param find the schema of what the channel's producers write, by its token
@@ -71,7 +74,14 @@ export class InputTypes {
    */
   numberOf(token: bigint): number {
     if (token === 0n) return 0;
-    for (let i = 0; i < this.#types.length; i++) if (this.#types[i]?.token === token) return i + 1;
+    if (token === this.#numbered?.token) return this.#number;
+    for (let i = 0; i < this.#types.length; i++) {
+      const type = this.#types[i] as Type;
+      if (type.token !== token) continue;
+      this.#numbered = type;
+      this.#number = i + 1;
+      return this.#number;
+    }
     const schema = this.#schemaOf(token);
     this.#sandbox?.addType(schema);
     return this.add(schema);

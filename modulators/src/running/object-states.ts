@@ -4,6 +4,8 @@ import { checkState } from "./sizes.ts";
 
 type ReadObjects = Modulator["objects"];
 
+let none: ObjectStates | undefined;
+
 /** States of a modulator's copies of shared objects, and which of them its sandbox does not know yet. */
 export class ObjectStates {
   readonly #objects: ReadObjects;
@@ -14,6 +16,14 @@ export class ObjectStates {
   /** Lazy copies: the newest version of each, by name; and those versions that the sandbox does not know yet. */
   readonly #heard = new Map<string, number>();
   readonly #hearings = new Map<string, number>();
+  #isAnyNew = false;
+
+  /** States for a modulator that reads these. All modulators that read none share theirs, which stay empty. */
+  static of(objects: ReadObjects, limits: Limits): ObjectStates {
+    if (objects.length > 0) return new ObjectStates(objects, limits);
+    none ??= new ObjectStates(objects, limits);
+    return none;
+  }
 
   constructor(objects: ReadObjects, limits: Limits) {
     this.#objects = objects;
@@ -29,6 +39,7 @@ export class ObjectStates {
   update({ object: id, version, state, derived }: ObjectUpdate): boolean {
     for (const { name, object, lazy } of this.#objects) {
       if (object !== id) continue;
+      this.#isAnyNew = true;
       if (state === "" || (lazy && derived === 0)) {
         if (lazy) {
           this.#heard.set(name, version);
@@ -46,7 +57,8 @@ export class ObjectStates {
 
   /** Tells the sandbox what it does not know of yet. */
   tell(sandbox: Sandbox): void {
-    if (this.#updates.size + this.#hearings.size === 0) return;
+    if (!this.#isAnyNew) return;
+    this.#isAnyNew = false;
     for (const update of this.#updates.values()) sandbox.update(update);
     this.#updates.clear();
     for (const [name, version] of this.#hearings) sandbox.update({ name, version, state: "" });
@@ -57,6 +69,7 @@ export class ObjectStates {
   begin(): ObjectState[] {
     this.#updates.clear();
     for (const [name, version] of this.#heard) this.#hearings.set(name, version);
+    this.#isAnyNew = this.#hearings.size > 0;
     return this.#objects.map(object => this.#states.get(object.name) ?? object);
   }
 }

@@ -18,13 +18,14 @@ interface Held {
 
 /** Number of turns from which on two are held as one. */
 const MOST_HELD = 1024;
+const NONE_HELD: Held[] = [];
 
 /**
  * The stretches that one modulator has been through. A stretch counts once none of its events waits in the modulator's queue, so that
  * nothing is accounted for that would be lost with the modulator. The MOE cannot see what a modulator keeps in fields of its own.
  */
 export class Passage {
-  #held: Held[] = [];
+  #held: Held[] = NONE_HELD;
   readonly #seen: (of: Provenance) => void;
 
   /** @param seen told of each stretch that counts, in their order */
@@ -44,7 +45,10 @@ export class Passage {
       if (of !== undefined) this.#seen(of);
       return;
     }
-    if (of !== undefined) this.#held.push({ of, events });
+    if (of !== undefined) {
+      if (this.#held === NONE_HELD) this.#held = [];
+      this.#held.push({ of, events });
+    }
     let newer = 0;
     let first = this.#held.length;
     while (first > 0 && newer < waiting) newer += (this.#held[--first] as Held).events;
@@ -54,7 +58,7 @@ export class Passage {
 
   /** The stretches that were held are lost: they do not count. */
   lost(): void {
-    this.#held = [];
+    this.#held = NONE_HELD;
   }
 
   #merge(): void {

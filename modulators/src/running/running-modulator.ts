@@ -17,6 +17,8 @@ const PATIENCE = [1, 4, 16] as const;
 /** Time of an installation, in milliseconds, beyond which a source is not prepared ahead: others may have to wait for that. */
 const PREPARED_MS = 10;
 
+const NONE_BEHIND: readonly number[] = [];
+
 /** A modulator where it runs, in whatever tier: its sandbox, its limits, and the frames of its derived channel. */
 export class RunningModulator {
   readonly derived: number;
@@ -54,7 +56,7 @@ export class RunningModulator {
   /** Processor time that its installation took. */
   #installedMs = 0;
   /** Views of the producer's state that the sandbox does not have yet, by name. */
-  readonly #views = new Map<string, ContextValue>();
+  #views: Map<string, ContextValue> | undefined;
 
   /**
    * @param schema of what comes in, at first; undefined for opaque bytes
@@ -69,7 +71,7 @@ export class RunningModulator {
     this.channel = install.channel;
     this.#surroundings = surroundings;
     this.#program = { ...modulator, offers: install.offers, behind: install.behind };
-    this.#objects = new ObjectStates(modulator.objects, limits);
+    this.#objects = ObjectStates.of(modulator.objects, limits);
     this.#budget = new TimeBudget(limits);
     this.#writer = new RunWriter(install, surroundings);
     this.#types = new InputTypes(
@@ -77,7 +79,7 @@ export class RunningModulator {
       mismatch => surroundings.impaired(this.derived, mismatch),
     );
     if (schema !== undefined) this.#type = this.#types.add(schema);
-    this.#behind = new Array<number>(install.behind).fill(0);
+    this.#behind = install.behind === 0 ? NONE_BEHIND : new Array<number>(install.behind).fill(0);
     this.#known = this.#behind;
     this.#sandbox = this.#installed();
     this.#sendCalls();
@@ -122,7 +124,9 @@ export class RunningModulator {
 
   /** A view of the producer's state; it counts from the next call on. */
   setContext(context: ContextValue): void {
-    if (this.#needs.includes(context.name)) this.#views.set(context.name, context);
+    if (!this.#needs.includes(context.name)) return;
+    this.#views ??= new Map();
+    this.#views.set(context.name, context);
   }
 
   /**
@@ -241,9 +245,9 @@ export class RunningModulator {
   }
 
   #tellViews(): void {
-    if (this.#views.size === 0) return;
+    if (this.#views === undefined) return;
     for (const view of this.#views.values()) this.#sandbox.setContext(view);
-    this.#views.clear();
+    this.#views = undefined;
   }
 
   #installed(first = 0): Sandbox {
@@ -263,7 +267,7 @@ export class RunningModulator {
         this.schema = declared.schema;
         this.#types.readIn(sandbox, declared.reads);
         this.#needs = declared.needs;
-        this.#views.clear();
+        this.#views = undefined;
         this.#writer.declared = this.schema && typeOf(this.schema);
         return sandbox;
       } catch (error) {

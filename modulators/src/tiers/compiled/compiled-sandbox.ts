@@ -74,7 +74,7 @@ class CompiledSandbox implements Sandbox {
   readonly #queue: PassQueue;
   readonly #types: Type[] = [];
   /** Instances by the number of their type. */
-  readonly #instances = new Map<number, CompiledInstance>();
+  #instances: CompiledInstance[] = [];
   /** Fields by their names. */
   #fields: Map<string, WebAssembly.Global> | undefined;
   readonly #data = { parameters: null as unknown, objects: {} as Record<string, unknown> };
@@ -131,9 +131,10 @@ class CompiledSandbox implements Sandbox {
     this.#own.set(name, version);
     this.#compose();
     const shape = shapeText(shapeOf(this.#data.objects));
-    if (shape !== this.#shape) this.#instances.clear();
+    if (shape !== this.#shape) this.#instances = [];
     this.#shape = shape;
-    for (const instance of this.#instances.values()) Object.assign(instance, this.#dataOf(instance.program));
+    for (const instance of this.#instances)
+      if (instance !== undefined) Object.assign(instance, this.#dataOf(instance.program));
   }
 
   behind(versions: readonly number[]): void {
@@ -221,7 +222,7 @@ class CompiledSandbox implements Sandbox {
   remove(): void {}
 
   dispose(): void {
-    this.#instances.clear();
+    this.#instances = [];
   }
 
   #compose(): void {
@@ -229,12 +230,8 @@ class CompiledSandbox implements Sandbox {
   }
 
   #instanceOf(type: number): CompiledInstance {
-    let instance = this.#instances.get(type);
-    if (instance === undefined) {
-      instance = this.#instantiate(type);
-      this.#instances.set(type, instance);
-    }
-    return instance;
+    this.#instances[type] ??= this.#instantiate(type);
+    return this.#instances[type];
   }
 
   #instantiate(type: number): CompiledInstance {

@@ -5,7 +5,7 @@ import { Passage, type Provenance } from "../../running/provenance.ts";
 import { RunningModulator } from "../../running/running-modulator.ts";
 import { checkSizes } from "../../running/sizes.ts";
 import { Stretches } from "../../running/stretches.ts";
-import { ChannelTypes } from "../../running/surroundings.ts";
+import { ChannelTypes, type Surroundings } from "../../running/surroundings.ts";
 import {
   type ContextValue,
   DEFAULT_LIMITS,
@@ -57,6 +57,8 @@ class LocalFeed {
 }
 
 const NO_PICKS: readonly number[] = [];
+/** One list for all that have made nothing: with many modulators, what each has of its own is what no cache holds. */
+const NO_RUNS: EventsFrame[] = [];
 
 /**
  * Modulators that run in the producer's own thread, on the events where they lie: those whose source the producer has itself, and those
@@ -66,11 +68,10 @@ const NO_PICKS: readonly number[] = [];
 export class LocalTier implements Tier {
   readonly #events: TierEvents;
   readonly #limits: Limits;
-  readonly #engine: Engine;
   readonly #modulators = new Map<number, Local>();
   /** By the channel that modulators are fed with: each run asks for them. */
   readonly #feeds = new Map<number, LocalFeed>();
-  readonly #clock: HostClock;
+  readonly #surroundings: Surroundings;
   readonly #periods: Periods;
   readonly #types = new ChannelTypes();
   readonly #views = new Map<number, Map<string, ContextValue>>();
@@ -86,8 +87,24 @@ export class LocalTier implements Tier {
   ) {
     this.#events = events;
     this.#limits = { ...DEFAULT_LIMITS, ...limits };
-    this.#engine = engine;
-    this.#clock = clock;
+    this.#surroundings = {
+      engine,
+      limits: this.#limits,
+      watch: WATCH,
+      room: events.room,
+      write: bytes => this.#written(bytes),
+      called: (derived, calls) => {
+        for (const { name, values } of decodeValues(calls))
+          tell(() => events.onCall?.(derived, name, values));
+      },
+      impaired: (derived, why) => tell(() => events.onImpaired?.(derived, why)),
+      pause() {},
+      types: this.#types,
+      views: this.#views,
+      get timeMs() {
+        return clock.now();
+      },
+    };
     this.#periods = new Periods(clock, derived => this.#period(derived));
   }
 
@@ -107,7 +124,6 @@ export class LocalTier implements Tier {
     for (const [name, value] of context) this.setContext(channel, name, value);
     for (const other of further) this.addType(channel, other);
     const grants = grantsOf(offers, modulator);
-    const clock = this.#clock;
     const running = new RunningModulator(
       {
         kind: "Install",
@@ -122,27 +138,7 @@ export class LocalTier implements Tier {
         timeMs: 0,
       },
       schema,
-      {
-        engine: this.#engine,
-        limits: this.#limits,
-        watch: WATCH,
-        room: this.#events.room,
-        write: frame => {
-          stats.bytesOut += frame.byteLength;
-          local.made.push(EventsFrame.at(frame));
-        },
-        called: (_, calls) => {
-          for (const { name, values } of decodeValues(calls))
-            tell(() => this.#events.onCall?.(derived, name, values));
-        },
-        impaired: (_, why) => tell(() => this.#events.onImpaired?.(derived, why)),
-        pause() {},
-        types: this.#types,
-        views: this.#views,
-        get timeMs() {
-          return clock.now();
-        },
-      },
+      this.#surroundings,
     );
     const passage = new Passage(of => tell(() => this.#events.onSeen?.(derived, of)));
     this.#unfeed(derived);
@@ -150,7 +146,15 @@ export class LocalTier implements Tier {
     this.#feeds.set(channel, feed);
     feed.stretches.close();
     const { stretches, events } = feed;
-    const local: Local = { running, stats, passage, feed, said: stretches.now, counted: events, made: [] };
+    const local: Local = {
+      running,
+      stats,
+      passage,
+      feed,
+      said: stretches.now,
+      counted: events,
+      made: NO_RUNS,
+    };
     this.#modulators.set(derived, local);
     feed.modulators.set(derived, local);
     this.#periods.set(derived, running.periodMs);
@@ -338,6 +342,16 @@ export class LocalTier implements Tier {
     }
   }
 
+  /** A modulator has made a run in its turn. */
+  #written(bytes: Uint8Array): void {
+    const run = EventsFrame.at(bytes);
+    const local = this.#modulators.get(run.channel);
+    if (local === undefined) return;
+    local.stats.bytesOut += bytes.byteLength;
+    if (local.made === NO_RUNS) local.made = [run];
+    else local.made.push(run);
+  }
+
   #handOut(run: EventsFrame, derived: number, isLast: boolean): void {
     tell(() => this.#events.onEvents(run, derived, this.#tag, isLast));
   }
@@ -380,6 +394,6 @@ function* callsOf(
 
 function made(local: Local): readonly EventsFrame[] {
   const { made } = local;
-  if (made.length > 0) local.made = [];
+  local.made = NO_RUNS;
   return made;
 }
