@@ -38,7 +38,8 @@ export class RunWriter {
   readonly #behind: number;
   readonly #surroundings: Surroundings;
   readonly #isTrusted: boolean;
-  readonly #budget: OutputBudget;
+  /** Undefined for a trusted engine. */
+  readonly #budget: OutputBudget | undefined;
   #raised = 0;
   #frame = NO_FRAME;
   #view = NO_VIEW;
@@ -54,7 +55,7 @@ export class RunWriter {
     this.#behind = behind;
     this.#surroundings = surroundings;
     this.#isTrusted = surroundings.engine.isTrusted;
-    this.#budget = new OutputBudget(surroundings.limits);
+    this.#budget = this.#isTrusted ? undefined : new OutputBudget(surroundings.limits);
   }
 
   /** Events of the derived channel so far. */
@@ -69,7 +70,7 @@ export class RunWriter {
     this.#input = undefined;
     this.#before = 0;
     this.#given = 0;
-    if (!this.#isTrusted) this.#budget.refill();
+    this.#budget?.refill();
   }
 
   /** Ends the batch. */
@@ -79,8 +80,8 @@ export class RunWriter {
 
   /** The modulator is given this piece of the batch next. */
   give({ bytes, bounds, end }: RunChunk): void {
-    if (!this.#isTrusted && end > 0)
-      this.#budget.give(end, EVENT_BYTES * end + (bounds[2 * end - 1] as number) - (bounds[0] as number));
+    if (end > 0)
+      this.#budget?.give(end, EVENT_BYTES * end + (bounds[2 * end - 1] as number) - (bounds[0] as number));
     this.#input = bytes;
     this.#before += this.#given;
     this.#given = end;
@@ -143,7 +144,7 @@ export class RunWriter {
         `one batch made more than ${outputBytes} bytes or ${outputEvents} events`,
       );
     }
-    if (!this.#isTrusted) this.#budget.spend(count, bytes);
+    this.#budget?.spend(count, bytes);
     return count;
   }
 

@@ -71,7 +71,9 @@ class CompiledSandbox implements Sandbox {
   readonly checksInput = false;
   readonly #window: EventWindow;
   readonly #shared: SharedInstances;
-  readonly #queue: PassQueue;
+  /** Undefined while nothing waits. */
+  #queue: PassQueue | undefined;
+  readonly #queueEvents: number;
   readonly #types: Type[] = [];
   /** Instances by the number of their type. */
   #instances: CompiledInstance[] = [];
@@ -91,7 +93,7 @@ class CompiledSandbox implements Sandbox {
   constructor(window: EventWindow, shared: SharedInstances, limits: Limits) {
     this.#window = window;
     this.#shared = shared;
-    this.#queue = new PassQueue(limits.queueEvents);
+    this.#queueEvents = limits.queueEvents;
   }
 
   load(): void {}
@@ -149,11 +151,14 @@ class CompiledSandbox implements Sandbox {
   }
 
   get waiting(): number {
-    return this.#queue.since;
+    return this.#queue?.since ?? 0;
   }
 
   run(chunk: RunChunk, type: number, { ready, emit, picks }: Turn): number {
-    if (ready) this.#queue.flush(emit);
+    if (ready) {
+      this.#queue?.flush(emit);
+      this.#queue = undefined;
+    }
     let dropped = 0;
     const instance = this.#instanceOf(type);
     const leaving = new LeavingEvents(emit, this.#versions);
@@ -177,7 +182,7 @@ class CompiledSandbox implements Sandbox {
       at = end;
     }
     leaving.send();
-    this.#queue.give(chunk.end);
+    this.#queue?.give(chunk.end);
     return dropped;
   }
 
@@ -209,6 +214,7 @@ class CompiledSandbox implements Sandbox {
       if (leaving !== undefined) leaving.add(event, of, urgent);
       else {
         const kept = { versions: this.#versions, urgent, type: of };
+        this.#queue ??= new PassQueue(this.#queueEvents);
         dropped += this.#queue.keep(event, event.first, kept, i + 1);
       }
     }

@@ -8,7 +8,9 @@ export interface Interval {
 export class IntervalTree<T extends Interval> {
   /** Intervals by their lower bound, as a balanced tree: the middle one of a part is its root. */
   #sorted: T[] = [];
-  /** Greatest upper bound of the part that each is the root of. */
+  /** Their bounds, and the greatest upper bound of the part that each is the root of: side by side, for few of many are in a cache. */
+  #least = new Float64Array(0);
+  #most = new Float64Array(0);
   #reach = new Float64Array(0);
   /** Intervals that came since the tree was made. */
   readonly #loose = new Set<T>();
@@ -43,9 +45,11 @@ export class IntervalTree<T extends Interval> {
       const middle = (from + end) >> 1;
       if ((this.#reach[middle] as number) < point) return;
       this.#find(point, visit, from, middle);
-      const interval = this.#sorted[middle] as T;
-      if (interval.least > point) return;
-      if (point <= interval.most && !this.#gone.has(interval)) visit(interval);
+      if ((this.#least[middle] as number) > point) return;
+      if (point <= (this.#most[middle] as number)) {
+        const interval = this.#sorted[middle] as T;
+        if (!this.#gone.has(interval)) visit(interval);
+      }
       from = middle + 1;
     }
   }
@@ -53,6 +57,8 @@ export class IntervalTree<T extends Interval> {
   #make(): void {
     this.#sorted = [...this.#sorted.filter(interval => !this.#gone.has(interval)), ...this.#loose];
     this.#sorted.sort((a, b) => (a.least < b.least ? -1 : a.least > b.least ? 1 : 0));
+    this.#least = Float64Array.from(this.#sorted, ({ least }) => least);
+    this.#most = Float64Array.from(this.#sorted, ({ most }) => most);
     this.#reach = new Float64Array(this.#sorted.length);
     this.#reachOf(0, this.#sorted.length);
     this.#loose.clear();
@@ -63,8 +69,11 @@ export class IntervalTree<T extends Interval> {
   #reachOf(first: number, end: number): number {
     if (first >= end) return Number.NEGATIVE_INFINITY;
     const middle = (first + end) >> 1;
-    const { most } = this.#sorted[middle] as T;
-    const reach = Math.max(most, this.#reachOf(first, middle), this.#reachOf(middle + 1, end));
+    const reach = Math.max(
+      this.#most[middle] as number,
+      this.#reachOf(first, middle),
+      this.#reachOf(middle + 1, end),
+    );
     this.#reach[middle] = reach;
     return reach;
   }

@@ -40,9 +40,10 @@ interface Local {
   readonly stats: ModulatorStats;
   readonly passage: Passage;
   readonly feed: LocalFeed;
-  /** How far the modulator has said what it was given: by the number of the feed's stretches, and of its events. */
+  /** Events of the feed before the modulator came. */
+  readonly before: number;
+  /** The number of the feed's stretches up to which the modulator has said what it was given. */
   said: number;
-  counted: number;
   /** Runs that the turn has made, which are handed out when it has ended. */
   made: EventsFrame[];
 }
@@ -152,7 +153,7 @@ export class LocalTier implements Tier {
       passage,
       feed,
       said: stretches.now,
-      counted: events,
+      before: events,
       made: NO_RUNS,
     };
     this.#modulators.set(derived, local);
@@ -202,12 +203,9 @@ export class LocalTier implements Tier {
     const concerned = this.concerned(run, events);
     const called: Local[] = [];
     for (const [local, picks] of callsOf(feed, concerned)) {
-      // What one of them makes may be the end of another.
-      if (this.#modulators.get(local.running.derived) !== local) continue;
       const { token, producer, flags, versions } = run;
       const act = (): number => local.running.run(chunks, token, producer, flags, versions, picks);
       this.#turn(local, act, of, run.count);
-      local.stats.eventsIn += run.count;
       called.push(local);
     }
     this.#given(feed, called, run.count, of);
@@ -231,10 +229,7 @@ export class LocalTier implements Tier {
     for (const local of called) if (feed.modulators.get(local.running.derived) === local) present++;
     const isAnyLeft = present < feed.modulators.size;
     if (isAnyLeft && of !== undefined) feed.stretches.add(of);
-    for (const local of called) {
-      local.said = feed.stretches.now;
-      local.counted = feed.events;
-    }
+    for (const local of called) local.said = feed.stretches.now;
     if (isAnyLeft && of !== undefined) tell(() => this.#events.onUnseen?.());
   }
 
@@ -258,13 +253,11 @@ export class LocalTier implements Tier {
 
   /** A modulator was not called with what did not concern it, but has been through that. */
   #tellSeen(local: Local): void {
-    const { feed, passage, running, stats } = local;
-    stats.eventsIn += feed.events - local.counted;
-    local.counted = feed.events;
-    if (local.said === feed.stretches.now) return;
-    const { said } = local;
+    const { feed, passage, said } = local;
+    if (said === feed.stretches.now) return;
     local.said = feed.stretches.now;
-    for (const of of feed.stretches.since(said)) passage.turned(of, 0, running.waiting);
+    const waiting = feed.waiting.has(local) ? local.running.waiting : 0;
+    for (const of of feed.stretches.since(said)) passage.turned(of, 0, waiting);
   }
 
   flow(derived: number, ready: boolean): void {
@@ -294,9 +287,9 @@ export class LocalTier implements Tier {
 
   get modulators(): ReadonlyMap<number, ModulatorStats> {
     return new Map(
-      [...this.#modulators].map(([derived, { running, stats, feed, counted }]) => [
+      [...this.#modulators].map(([derived, { running, stats, feed, before }]) => [
         derived,
-        { ...stats, eventsIn: stats.eventsIn + feed.events - counted, eventsOut: running.eventsOut },
+        { ...stats, eventsIn: feed.events - before, eventsOut: running.eventsOut },
       ]),
     );
   }
@@ -378,8 +371,10 @@ function* callsOf(
   { modulators, waiting }: LocalFeed,
   concerned: readonly ConcernedModulator[] | undefined,
 ): Generator<[Local, readonly number[] | undefined]> {
+  // What one of them makes may be the end of another.
+  const isThere = (local: Local): boolean => modulators.get(local.running.derived) === local;
   if (concerned === undefined) {
-    for (const local of [...modulators.values()]) yield [local, undefined];
+    for (const local of [...modulators.values()]) if (isThere(local)) yield [local, undefined];
     return;
   }
   const others = new Set(waiting);
@@ -389,7 +384,7 @@ function* callsOf(
     others.delete(local);
     yield [local, picks];
   }
-  for (const local of others) yield [local, NO_PICKS];
+  for (const local of others) if (isThere(local)) yield [local, NO_PICKS];
 }
 
 function made(local: Local): readonly EventsFrame[] {
