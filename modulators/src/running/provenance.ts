@@ -26,10 +26,15 @@ const NONE_HELD: Held[] = [];
  */
 export class Passage {
   #held: Held[] = NONE_HELD;
-  readonly #seen: (of: Provenance) => void;
+  readonly #derived: number;
+  readonly #seen: (derived: number, of: Provenance) => void;
 
-  /** @param seen told of each stretch that counts, in their order */
-  constructor(seen: (of: Provenance) => void) {
+  /**
+   * @param derived the modulator
+   * @param seen told of each stretch that counts, in their order
+   */
+  constructor(derived: number, seen: (derived: number, of: Provenance) => void) {
+    this.#derived = derived;
     this.#seen = seen;
   }
 
@@ -42,7 +47,7 @@ export class Passage {
    */
   turned(of: Provenance | undefined, events: number, waiting: number): void {
     if (waiting === 0 && this.#held.length === 0) {
-      if (of !== undefined) this.#seen(of);
+      if (of !== undefined) this.#seen(this.#derived, of);
       return;
     }
     if (of !== undefined) {
@@ -52,7 +57,7 @@ export class Passage {
     let newer = 0;
     let first = this.#held.length;
     while (first > 0 && newer < waiting) newer += (this.#held[--first] as Held).events;
-    for (const held of this.#held.splice(0, first)) this.#seen(held.of);
+    for (const held of this.#held.splice(0, first)) this.#seen(this.#derived, held.of);
     if (this.#held.length > MOST_HELD) this.#merge();
   }
 

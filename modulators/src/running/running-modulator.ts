@@ -224,7 +224,8 @@ export class RunningModulator {
         const dropped =
           chunk === undefined ? this.#sandbox.period(turn) : this.#sandbox.run(chunk, this.#type, turn);
         this.#sendCalls();
-        this.#budget.spend(this.#sandbox.cpuMs - before, chunk?.end ?? 0);
+        const spent = this.#sandbox.cpuMs - before;
+        if (spent > 0) this.#budget.spend(spent, chunk?.end ?? 0);
         return dropped;
       } catch (error) {
         if (this.#written || !isStarved(error) || starved === PATIENCE.length - 1) throw error;

@@ -88,12 +88,12 @@ export class HostedModulator {
     request: InstallRequest,
     share: Share,
     room: Room | undefined,
-    onSeen: (of: Provenance) => void,
+    onSeen: (derived: number, of: Provenance) => void,
     onInstalled: (declared: Declared) => void = () => {},
   ) {
     this.share = share;
     this.#room = room;
-    this.passage = new Passage(onSeen);
+    this.passage = new Passage(request.derived, onSeen);
     this.installed = new Settlement(onInstalled);
     this.derived = request.derived;
     this.#request = request;

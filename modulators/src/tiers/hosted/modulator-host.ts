@@ -129,7 +129,7 @@ export class ModulatorHost implements Tier {
     checkSizes(modulator, this.#limits);
     this.#suspensions.check(modulator.source, request.by ?? "");
     if (!this.#keeper.hasHost) this.#begin();
-    const seen = (of: Provenance): void => tell(() => this.#options.onSeen?.(derived, of));
+    const seen = (by: number, of: Provenance): void => tell(() => this.#options.onSeen?.(by, of));
     const share = this.#shares.join(sharerOf(request));
     const installation = new HostedModulator(request, share, this.#options.room, seen, onInstalled);
     for (const leaving of this.#roster.allLeaving(derived)) this.#backlog.hurry(leaving);

@@ -78,7 +78,10 @@ export class LocalTier implements Tier {
   readonly #views = new Map<number, Map<string, ContextValue>>();
   /** Tag of the run that the modulators are working on. */
   #tag: string | undefined;
+  /** The modulator at work. */
+  #working: Local | undefined;
   #isClosed = false;
+  readonly #seen = (derived: number, of: Provenance): void => tell(() => this.#events.onSeen?.(derived, of));
 
   /** @param engine runs modulators in this thread, and does not let them do harm */
   constructor(
@@ -141,7 +144,7 @@ export class LocalTier implements Tier {
       schema,
       this.#surroundings,
     );
-    const passage = new Passage(of => tell(() => this.#events.onSeen?.(derived, of)));
+    const passage = new Passage(derived, this.#seen);
     this.#unfeed(derived);
     const feed = this.#feeds.get(channel) ?? new LocalFeed();
     this.#feeds.set(channel, feed);
@@ -317,8 +320,11 @@ export class LocalTier implements Tier {
     const { running, stats, passage, feed } = local;
     const { derived, periodMs, mostPerSecond } = running;
     this.#tellSeen(local);
+    const outer = this.#working;
+    this.#working = local;
     try {
       stats.dropped += act();
+      this.#working = outer;
       const isGathered = of === undefined && local.made.length > 0;
       if (isGathered) tell(() => this.#events.onGathered?.(derived));
       passage.turned(of, events, running.waiting);
@@ -329,6 +335,7 @@ export class LocalTier implements Tier {
       if (running.periodMs !== periodMs) this.#periods.set(derived, running.periodMs);
       if (running.mostPerSecond !== mostPerSecond) tell(() => this.#events.onRate?.(derived));
     } catch (thrown) {
+      this.#working = outer;
       for (const run of made(local)) this.#handOut(run, derived, false);
       this.forget(derived);
       tell(() => this.#events.onRemoved(derived, JechoError.from(thrown)));
@@ -337,9 +344,9 @@ export class LocalTier implements Tier {
 
   /** A modulator has made a run in its turn. */
   #written(bytes: Uint8Array): void {
-    const run = EventsFrame.at(bytes);
-    const local = this.#modulators.get(run.channel);
+    const local = this.#working;
     if (local === undefined) return;
+    const run = EventsFrame.at(bytes);
     local.stats.bytesOut += bytes.byteLength;
     if (local.made === NO_RUNS) local.made = [run];
     else local.made.push(run);
