@@ -4,10 +4,10 @@ import { mkdir, mkdtemp, readdir, rename, rm } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { findCommand, findNatsServer, NoNatsServer } from "@jecho/atmosphere/nats-server";
 
 const run = promisify(execFile);
 const CACHE = fileURLToPath(new URL("../.cache", import.meta.url));
-const NATS_PACKAGE = "github.com/nats-io/nats-server/v2@v2.12.1";
 const INSTALL_TIMEOUT_MS = 300_000;
 
 /** What stands in the way is told, and the run goes on without it. */
@@ -19,18 +19,13 @@ export interface Program {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** nats-server out of PATH, or else built once from the Go module proxy. @throws MissingPeer */
+/** @throws MissingPeer */
 export async function findNats(): Promise<Program> {
-  const found = findCommand("nats-server", [join(CACHE, "bin")]);
-  if (found !== undefined) return { command: found, env: {} };
-  const go = findCommand("go", ["/usr/local/go/bin"]);
-  if (go === undefined) throw new MissingPeer("nats-server is not installed, nor Go to build it with");
-  await mkdir(CACHE, { recursive: true });
-  const env = { ...process.env, GOBIN: join(CACHE, "bin"), GOFLAGS: "-mod=mod" };
-  await tried("nats-server could not be built", () =>
-    run(go, ["install", NATS_PACKAGE], { cwd: CACHE, env, timeout: INSTALL_TIMEOUT_MS }),
-  );
-  return { command: join(CACHE, "bin", "nats-server"), env: {} };
+  try {
+    return { command: await findNatsServer(), env: {} };
+  } catch (error) {
+    throw error instanceof NoNatsServer ? new MissingPeer(error.message) : error;
+  }
 }
 
 /** mosquitto where the machine has it, or else unpacked once from Debian's packages. @throws MissingPeer */
@@ -84,11 +79,4 @@ async function tried(failure: string, work: () => Promise<unknown>): Promise<voi
   } catch (error) {
     throw new MissingPeer(`${failure}: ${(error as Error).message.split("\n")[0]}`);
   }
-}
-
-function findCommand(name: string, folders: readonly string[]): string | undefined {
-  return [...(process.env["PATH"] ?? "").split(delimiter), ...folders]
-    .filter(Boolean)
-    .map(folder => join(folder, name))
-    .find(path => existsSync(path));
 }

@@ -1,7 +1,8 @@
 import type { Consumer, Producer, Session } from "@jecho/client";
-import { expect, test } from "vitest";
+import { whyNoNats } from "@jecho/e2e/nats";
+import { describe, expect, test } from "vitest";
 import { Inbox, Tick, whenState } from "../rig.ts";
-import { ClusterRig } from "./rig.ts";
+import { ClusterRig, type Joining } from "./rig.ts";
 
 type TickEvent = { readonly n: number; readonly note: string };
 
@@ -34,128 +35,186 @@ async function raise(producer: Producer<TickEvent>, from: number, to: number): P
   for (let n = from; n <= to; n++) await producer.publishWhenReady({ n, note: "" });
 }
 
-test("CLU-1: whichever gateways producers and consumers are connected to, each event comes once and in order", async () => {
-  const rig = await ClusterRig.start(3);
-  const producing = [0, 1, 2].map(i => rig.session(i));
-  const consuming = [0, 1, 2].map(i => rig.session(i));
-  await Promise.all(
-    NAMES.map(async (name, i) => {
-      const producer = await (producing[i % 3] as Session).channel(name, Tick).produce();
-      const plain = await Promise.all(consuming.map(session => hear(session, name)));
-      const filtered = await Promise.all(consuming.map(session => hear(session, name, { modulator: EVEN })));
-      await expect.poll(() => producer.demand.total).toBe(6);
-      await raise(producer, 1, 500);
-      for (const { inbox } of plain) expect(await inbox.take(500)).toEqual(upTo(500));
-      for (const { inbox, consumer } of filtered) {
-        expect(await inbox.take(250)).toEqual(upTo(500).filter(n => n % 2 === 0));
-        expect(consumer.placements.map(({ at }) => at)).toEqual(["producer"]);
+const withoutNats = await whyNoNats();
+
+describe.each<[Joining, string | undefined]>([
+  ["TCP", undefined],
+  ["NATS", withoutNats],
+])("by %s", (joining, whyNot) => {
+  test.skipIf(whyNot)(
+    "CLU-1: whichever gateways producers and consumers are connected to, each event comes once and in order",
+    async () => {
+      const rig = await ClusterRig.start(3, joining);
+      const producing = [0, 1, 2].map(i => rig.session(i));
+      const consuming = [0, 1, 2].map(i => rig.session(i));
+      await Promise.all(
+        NAMES.map(async (name, i) => {
+          const producer = await (producing[i % 3] as Session).channel(name, Tick).produce();
+          const plain = await Promise.all(consuming.map(session => hear(session, name)));
+          const filtered = await Promise.all(
+            consuming.map(session => hear(session, name, { modulator: EVEN })),
+          );
+          await expect.poll(() => producer.demand.total).toBe(6);
+          await raise(producer, 1, 500);
+          for (const { inbox } of plain) expect(await inbox.take(500)).toEqual(upTo(500));
+          for (const { inbox, consumer } of filtered) {
+            expect(await inbox.take(250)).toEqual(upTo(500).filter(n => n % 2 === 0));
+            expect(consumer.placements.map(({ at }) => at)).toEqual(["producer"]);
+          }
+        }),
+      );
+      await Promise.all(producing.map(session => session.flush()));
+    },
+  );
+
+  test.skipIf(whyNot)(
+    "CLU-2: an answer to a synchronous event counts the consumers at all gateways",
+    async () => {
+      const rig = await ClusterRig.start(3, joining);
+      const producer = await rig.session(0).channel("a", Tick).produce();
+      const heard = await Promise.all([0, 1, 2].map(i => hear(rig.session(i), "a")));
+      await expect.poll(() => producer.demand.total).toBe(3);
+      for (const n of upTo(20)) expect(await producer.publishSync({ n, note: "" })).toBe(3);
+      for (const { inbox } of heard) expect(inbox.all).toEqual(upTo(20));
+    },
+  );
+
+  test.skipIf(whyNot)(
+    "CLU-3: when a gateway ends, and when it is back, its clients go on, and no event is lost or comes twice",
+    async () => {
+      const rig = await ClusterRig.start(3, joining);
+      const names = NAMES.slice(0, 6);
+      const channels = await Promise.all(
+        names.map(async (name, i) => {
+          const producer = await rig
+            .session(i % 3)
+            .channel(name, Tick)
+            .produce();
+          const plain = await hear(rig.session((i + 1) % 3), name);
+          const filtered = await hear(rig.session((i + 2) % 3), name, { modulator: EVEN });
+          await expect.poll(() => producer.demand.total).toBe(2);
+          return { producer, plain, filtered };
+        }),
+      );
+      let raised = 0;
+      const go = async (count: number): Promise<void> => {
+        await Promise.all(channels.map(({ producer }) => raise(producer, raised + 1, raised + count)));
+        raised += count;
+        for (const { plain, filtered } of channels) {
+          await expect.poll(() => plain.inbox.all.at(-1)).toBe(raised);
+          await expect.poll(() => filtered.inbox.all.at(-1)).toBe(raised);
+        }
+      };
+      await go(100);
+      await rig.gateways[1]?.close();
+      await go(100);
+      await rig.begin(1);
+      await rig.allPresent();
+      await go(100);
+      for (const { plain, filtered } of channels) {
+        expect(plain.inbox.all).toEqual(upTo(300));
+        expect(filtered.inbox.all).toEqual(upTo(300).filter(n => n % 2 === 0));
+        expect([plain, filtered].map(({ consumer }) => consumer.stats.missed)).toEqual([0, 0]);
       }
-    }),
+    },
   );
-  await Promise.all(producing.map(session => session.flush()));
-});
 
-test("CLU-2: an answer to a synchronous event counts the consumers at all gateways", async () => {
-  const rig = await ClusterRig.start(3);
-  const producer = await rig.session(0).channel("a", Tick).produce();
-  const heard = await Promise.all([0, 1, 2].map(i => hear(rig.session(i), "a")));
-  await expect.poll(() => producer.demand.total).toBe(3);
-  for (const n of upTo(20)) expect(await producer.publishSync({ n, note: "" })).toBe(3);
-  for (const { inbox } of heard) expect(inbox.all).toEqual(upTo(20));
-});
-
-test("CLU-3: when a gateway ends, and when it is back, its clients go on, and no event is lost or comes twice", async () => {
-  const rig = await ClusterRig.start(3);
-  const names = NAMES.slice(0, 6);
-  const channels = await Promise.all(
-    names.map(async (name, i) => {
-      const producer = await rig
-        .session(i % 3)
-        .channel(name, Tick)
-        .produce();
-      const plain = await hear(rig.session((i + 1) % 3), name);
-      const filtered = await hear(rig.session((i + 2) % 3), name, { modulator: EVEN });
-      await expect.poll(() => producer.demand.total).toBe(2);
-      return { producer, plain, filtered };
-    }),
-  );
-  let raised = 0;
-  const go = async (count: number): Promise<void> => {
-    await Promise.all(channels.map(({ producer }) => raise(producer, raised + 1, raised + count)));
-    raised += count;
-    for (const { plain, filtered } of channels) {
-      await expect.poll(() => plain.inbox.all.at(-1)).toBe(raised);
-      await expect.poll(() => filtered.inbox.all.at(-1)).toBe(raised);
+  test.skipIf(whyNot)(
+    "CLU-4: a shared object has one state, whichever gateways its copies and the modulators that read it are at",
+    async () => {
+      const rig = await ClusterRig.start(3, joining);
+      const source = `import { FifoModulator } from "jecho:moe";
+  export default class extends FifoModulator {
+    enqueue(event) {
+      if (event.n >= this.objects.view.least) super.enqueue(event);
     }
-  };
-  await go(100);
-  await rig.gateways[1]?.close();
-  await go(100);
-  await rig.begin(1);
-  await rig.allPresent();
-  await go(100);
-  for (const { plain, filtered } of channels) {
-    expect(plain.inbox.all).toEqual(upTo(300));
-    expect(filtered.inbox.all).toEqual(upTo(300).filter(n => n % 2 === 0));
-    expect([plain, filtered].map(({ consumer }) => consumer.stats.missed)).toEqual([0, 0]);
-  }
-});
+  }`;
+      await Promise.all(
+        NAMES.map(async (name, i) => {
+          const [one, other] = [rig.session(i % 3), rig.session((i + 1) % 3)];
+          const producer = await rig
+            .session((i + 2) % 3)
+            .channel(name, Tick)
+            .produce();
+          const view = one.share({ least: 0 });
+          const { inbox } = await hear(one, name, { modulator: { source, objects: { view } } });
+          const copy = await other.attach<{ least: number }>(view.id);
+          await raise(producer, 1, 3);
+          expect(await inbox.take(3)).toEqual([1, 2, 3]);
+          copy.update({ least: 100 });
+          await expect.poll(() => view.state.least).toBe(100);
+          // The modulator's own copy is told in its turn.
+          let n = 3;
+          await expect
+            .poll(async () => {
+              await producer.publishSync({ n: ++n, note: "" });
+              return inbox.all.at(-1) === n;
+            })
+            .toBe(false);
+          await raise(producer, 100, 101);
+          await expect.poll(() => inbox.all.slice(-2)).toEqual([100, 101]);
+        }),
+      );
+    },
+  );
 
-test("CLU-4: a shared object has one state, whichever gateways its copies and the modulators that read it are at", async () => {
-  const rig = await ClusterRig.start(3);
-  const source = `import { FifoModulator } from "jecho:moe";
-export default class extends FifoModulator {
-  enqueue(event) {
-    if (event.n >= this.objects.view.least) super.enqueue(event);
-  }
-}`;
-  await Promise.all(
-    NAMES.map(async (name, i) => {
-      const [one, other] = [rig.session(i % 3), rig.session((i + 1) % 3)];
-      const producer = await rig
-        .session((i + 2) % 3)
-        .channel(name, Tick)
-        .produce();
-      const view = one.share({ least: 0 });
-      const { inbox } = await hear(one, name, { modulator: { source, objects: { view } } });
-      const copy = await other.attach<{ least: number }>(view.id);
+  test.skipIf(whyNot)(
+    "CLU-3: a client that stays hears why it connects again: the home of a channel has gone",
+    async () => {
+      const rig = await ClusterRig.start(2, joining);
+      const session = rig.session(0);
+      const codes: (string | undefined)[] = [];
+      session.onStatus(({ state, error }) => state === "reconnecting" && codes.push(error?.code));
+      await Promise.all(NAMES.map(name => hear(session, name)));
+      await rig.gateways[1]?.close();
+      await expect.poll(() => codes).toEqual(["CHANNEL_MOVED"]);
+      await whenState(session, "live");
+    },
+  );
+
+  test.skipIf(whyNot)(
+    "CLU-5: a gateway that nobody answers for is left, and its clients go on at the next one",
+    async () => {
+      const rig = await ClusterRig.start(2, joining);
+      const session = rig.session(0);
+      const { inbox, consumer } = await hear(session, "a");
+      await rig.gateways[0]?.close();
+      await whenState(session, "live");
+      const producer = await rig.session(1).channel("a", Tick).produce();
+      await whenState(consumer, "live");
       await raise(producer, 1, 3);
       expect(await inbox.take(3)).toEqual([1, 2, 3]);
-      copy.update({ least: 100 });
-      await expect.poll(() => view.state.least).toBe(100);
-      // The modulator's own copy is told in its turn.
-      let n = 3;
-      await expect
-        .poll(async () => {
-          await producer.publishSync({ n: ++n, note: "" });
-          return inbox.all.at(-1) === n;
-        })
-        .toBe(false);
-      await raise(producer, 100, 101);
-      await expect.poll(() => inbox.all.slice(-2)).toEqual([100, 101]);
-    }),
+    },
   );
 });
 
-test("CLU-3: a client that stays hears why it connects again: the home of a channel has gone", async () => {
-  const rig = await ClusterRig.start(2);
-  const session = rig.session(0);
-  const codes: (string | undefined)[] = [];
-  session.onStatus(({ state, error }) => state === "reconnecting" && codes.push(error?.code));
-  await Promise.all(NAMES.map(name => hear(session, name)));
-  await rig.gateways[1]?.close();
-  await expect.poll(() => codes).toEqual(["CHANNEL_MOVED"]);
-  await whenState(session, "live");
-});
-
-test("CLU-5: a gateway that nobody answers for is left, and its clients go on at the next one", async () => {
-  const rig = await ClusterRig.start(2);
-  const session = rig.session(0);
-  const { inbox, consumer } = await hear(session, "a");
-  await rig.gateways[0]?.close();
-  await whenState(session, "live");
-  const producer = await rig.session(1).channel("a", Tick).produce();
-  await whenState(consumer, "live");
-  await raise(producer, 1, 3);
-  expect(await inbox.take(3)).toEqual([1, 2, 3]);
+describe.skipIf(withoutNats)("by NATS", () => {
+  test("CLU-9: while the NATS server is away, and when it is back, no event is lost, nor comes twice", async () => {
+    const rig = await ClusterRig.start(3, "NATS");
+    const channels = await Promise.all(
+      NAMES.map(async (name, i) => {
+        const producer = await rig
+          .session(i % 3)
+          .channel(name, Tick)
+          .produce();
+        const { inbox, consumer } = await hear(rig.session((i + 1) % 3), name);
+        await expect.poll(() => producer.demand.total).toBe(1);
+        return { producer, inbox, consumer };
+      }),
+    );
+    const go = (from: number, to: number) =>
+      Promise.all(channels.map(({ producer }) => raise(producer, from, to)));
+    await go(1, 100);
+    await rig.nats?.kill();
+    const meanwhile = go(101, 200);
+    await expect.poll(() => rig.gateways.map(gateway => gateway.stats().gateways)).toEqual([1, 1, 1]);
+    await rig.nats?.restart();
+    await meanwhile;
+    await go(201, 300);
+    for (const { inbox, consumer } of channels) {
+      await expect.poll(() => inbox.all.at(-1)).toBe(300);
+      expect(inbox.all).toEqual(upTo(300));
+      expect(consumer.stats.missed).toBe(0);
+    }
+  });
 });

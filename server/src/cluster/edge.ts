@@ -114,10 +114,14 @@ export class Edge {
     this.#host = host;
   }
 
+  /** Number of the other gateways that can be reached. */
+  get reached(): number {
+    return this.#carriers.size;
+  }
+
   /** The way to another gateway is there. */
   opened(index: number, carrier: TrunkCarrier): CarrierEvents {
     this.#carriers.set(index, carrier);
-    this.#members.came(index);
     return {
       message: message => this.#received(index, message),
       drained: () => {},
@@ -244,8 +248,7 @@ export class Edge {
     end: number,
   ): void {
     const carrier = this.#carriers.get(home);
-    // Whoever gave that number has gone: the client hears of that.
-    if (carrier === undefined) return;
+    if (carrier === undefined) return this.#cannotReach(connection, home);
     const client = this.#enter(connection, home, carrier);
     const hasEvents = frame instanceof EventsFrame;
     if (hasEvents) client.current ??= this.#begin(client, undefined);
@@ -262,6 +265,12 @@ export class Edge {
     else known.parts.push({ start, end });
   }
 
+  /** A member without a carrier will have one soon, and the client tries again. Of a gateway that has gone a client has heard. */
+  #cannotReach(connection: ClientConnection, home: number): void {
+    if (this.#members.present.has(home))
+      connection.end("CHANNEL_MOVED", "the gateway that has the channel cannot be reached at this moment");
+  }
+
   /** Shared objects that come along with a modulator are known at their own homes, too. */
   #bring(connection: ClientConnection, { channel, modulator }: OpenConsumer): void {
     const home = this.#members.homeOf(baseOf(channel));
@@ -273,8 +282,8 @@ export class Edge {
     for (const [theirs, states] of away) {
       const carrier = this.#carriers.get(theirs);
       if (theirs === this.#members.self) this.#host.brings(connection, states);
-      else if (carrier !== undefined)
-        sendTrunk(carrier, TO_HOME.brings, this.#enter(connection, theirs, carrier).number, json(states));
+      else if (carrier === undefined) this.#cannotReach(connection, theirs);
+      else sendTrunk(carrier, TO_HOME.brings, this.#enter(connection, theirs, carrier).number, json(states));
     }
   }
 
@@ -434,7 +443,6 @@ export class Edge {
 
   #ended(home: number): void {
     this.#carriers.delete(home);
-    this.#members.left(home);
     for (const answered of [...this.#typeSearches.values()]) answered(home, NOTHING);
     for (const client of [...this.#clients.values()]) {
       if (!client.homes.delete(home)) continue;

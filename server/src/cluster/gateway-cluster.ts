@@ -1,38 +1,15 @@
-import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
-import { JechoError } from "@jecho/shared";
 import type { Frame, SharedState } from "@jecho/shared/internal";
 import type { ClientConnection } from "../connections/client-connection.ts";
 import type { ConnectionSocket } from "../connections/connection.ts";
 import { PassingSocket } from "../connections/passing-socket.ts";
 import type { ObjectHomes } from "../objects/object-homes.ts";
 import { Edge, type EdgeHost } from "./edge.ts";
+import type { Interconnect } from "./interconnect.ts";
 import { Members } from "./members.ts";
-import { MOST_GATEWAYS } from "./numbers.ts";
 import { RemoteClient, type RemoteSocket } from "./remote-client.ts";
 import { RemoteClients, type RemoteHost } from "./remote-clients.ts";
 import { baseOf } from "./routes.ts";
-import { addressOf, TcpCarriers } from "./tcp-carriers.ts";
-import type { Carriers } from "./trunk-carrier.ts";
-
-/** The gateways that share channels: a client of any of them meets those of all others. */
-export interface GatewayClusterOptions {
-  /**
-   * Where each gateway is reached by the others, `HOST:PORT`, in the same order at all of them; at most 256. Nobody else should be able to reach these ports, for
-   * what goes there is not encrypted.
-   */
-  readonly members: readonly string[];
-  /** The one of `members` that this gateway is. */
-  readonly self: string;
-  /** A file with at least 16 characters that all of them know, and nobody else. */
-  readonly secretFile: string;
-}
-
-/** Least length of a secret, in characters. */
-const LEAST_SECRET = 16;
-/** Room for what goes before frames on the way to another gateway. */
-const HEADER_BYTES = 16;
-const IDENTITY_BYTES = 12;
+import type { CarrierEvents, TrunkCarrier } from "./trunk-carrier.ts";
 
 /** What the cluster needs of its gateway. */
 export interface ClusterHost
@@ -44,6 +21,10 @@ export interface ClusterHost
   brings(connection: ClientConnection, states: readonly SharedState[]): void;
   /** A channel's home may be another gateway by now: those who use it here are to look for it there. @param isHome whether it is this one */
   moved(isHome: (channel: string) => boolean): void;
+  /** This gateway is no member of its cluster for now: its clients are to go on at others. */
+  parted(why: string): void;
+  /** It cannot be one again, and has to end. */
+  expelled(why: string): void;
   log(line: string): void;
 }
 
@@ -53,33 +34,20 @@ export interface ClusterHost
  */
 export class GatewayCluster {
   readonly #members: Members;
-  readonly #carriers: Carriers;
+  readonly #interconnect: Interconnect;
   readonly #edge: Edge;
   readonly #host: ClusterHost;
   /** Clients of the other gateways. */
   readonly #remote = new Set<RemoteClients>();
 
-  /** @param limitBytes of a client's message */
-  constructor(
-    { members }: GatewayClusterOptions,
-    { index, secret }: ClusterPlace,
-    limitBytes: number,
-    host: ClusterHost,
-  ) {
+  constructor(interconnect: Interconnect, host: ClusterHost) {
+    this.#interconnect = interconnect;
     this.#host = host;
-    this.#members = new Members(index, (other, isThere) => {
+    this.#members = new Members(interconnect.self, (other, isThere) => {
       const { size } = this.#members.present;
-      host.log(
-        `the gateway ${members[other]} ${isThere ? "is there" : "has gone"}: ${size} of ${members.length} share channels`,
-      );
-      host.moved(channel => this.#members.isHomeOf(channel));
-    });
-    this.#carriers = new TcpCarriers({
-      members,
-      self: index,
-      secret,
-      limitBytes: limitBytes + HEADER_BYTES,
-      log: line => host.log(line),
+      const name = interconnect.nameOf(other);
+      host.log(`the gateway ${name} ${isThere ? "is there" : "has gone"}: ${size} share channels`);
+      this.#moved();
     });
     this.#edge = new Edge(this.#members, host);
   }
@@ -95,34 +63,41 @@ export class GatewayCluster {
 
   /** Connects to the other gateways, as soon as they are there. @throws JechoError `ARGUMENT_INVALID` where this one cannot be reached at its address */
   start(): Promise<void> {
-    return this.#carriers.start(
-      (index, carrier) => this.#edge.opened(index, carrier),
-      (_, carrier) => {
-        const clients = new RemoteClients(carrier, {
-          ...this.#host,
-          publish: (topic, message, from) => this.#publish(topic, message, from),
-        });
-        this.#remote.add(clients);
-        return {
-          message: message => clients.message(message),
-          drained: () => clients.drained(),
-          ended: () => {
-            this.#remote.delete(clients);
-            clients.ended();
-          },
-        };
+    return this.#interconnect.start({
+      came: index => this.#members.came(index),
+      left: index => this.#members.left(index),
+      opened: (index, carrier) => {
+        const events = this.#edge.opened(index, carrier);
+        // What is read from there is asked for again.
+        this.#moved();
+        return events;
       },
-    );
+      accepted: (_, carrier) => this.#accepted(carrier),
+      parted: why => {
+        this.#host.log(`${why}: this gateway takes no clients for now`);
+        this.#host.parted(why);
+      },
+      rejoined: wasReplaced => {
+        this.#host.log("this gateway shares channels again");
+        if (wasReplaced) this.#host.moved(() => false);
+      },
+      expelled: why => this.#host.expelled(why),
+    });
   }
 
   stop(): Promise<void> {
     this.#edge.close();
-    return this.#carriers.stop();
+    return this.#interconnect.stop();
   }
 
-  /** Number of gateways that are there. */
+  /** Whether clients are taken: a gateway that is no member at the moment cannot say where their channels are. */
+  get isMember(): boolean {
+    return this.#interconnect.isMember;
+  }
+
+  /** Number of gateways that this one can reach, with itself. */
   get present(): number {
-    return this.#members.present.size;
+    return this.#edge.reached + 1;
   }
 
   /** Clients of other gateways that have something here. */
@@ -145,6 +120,8 @@ export class GatewayCluster {
     start: number,
     end: number,
   ): boolean {
+    // It comes again: nothing of it is confirmed, and the connection ends.
+    if (!this.#interconnect.isMember) return true;
     if (!(connection instanceof RemoteClient))
       return this.#edge.forward(connection, frame, message, start, end);
     if (frame.kind !== "OpenProducer" && frame.kind !== "OpenConsumer") return false;
@@ -157,9 +134,9 @@ export class GatewayCluster {
     this.#edge.flush();
   }
 
-  /** See `Edge.took`. */
+  /** See `Edge.took`. What came while this gateway was no member is not confirmed. */
   took(connection: ClientConnection, bytes: number): boolean {
-    return this.#edge.took(connection, bytes);
+    return !this.#interconnect.isMember || this.#edge.took(connection, bytes);
   }
 
   drained(connection: ClientConnection): void {
@@ -168,6 +145,26 @@ export class GatewayCluster {
 
   left(connection: ClientConnection, isCut: boolean): void {
     this.#edge.left(connection, isCut);
+  }
+
+  #moved(): void {
+    this.#host.moved(channel => this.#members.isHomeOf(channel));
+  }
+
+  #accepted(carrier: TrunkCarrier): CarrierEvents {
+    const clients = new RemoteClients(carrier, {
+      ...this.#host,
+      publish: (topic, message, from) => this.#publish(topic, message, from),
+    });
+    this.#remote.add(clients);
+    return {
+      message: message => clients.message(message),
+      drained: () => clients.drained(),
+      ended: () => {
+        this.#remote.delete(clients);
+        clients.ended();
+      },
+    };
   }
 
   #publish(topic: string, message: Uint8Array, from: RemoteSocket): void {
@@ -189,34 +186,4 @@ class ClusterSocket extends PassingSocket {
     this.#publish(topic, message);
     return super.publish(topic, message, ...how);
   }
-}
-
-/** A gateway's place in its cluster. */
-export interface ClusterPlace {
-  /** Index among the members. */
-  readonly index: number;
-  readonly secret: string;
-  /** The identity that all members have in the names of channels. */
-  readonly identity: string;
-}
-
-/** @throws JechoError `ARGUMENT_INVALID` where the options are none */
-export async function placeIn({ members, self, secretFile }: GatewayClusterOptions): Promise<ClusterPlace> {
-  const fail = (why: string): never => {
-    throw new JechoError("ARGUMENT_INVALID", `cluster: ${why}`);
-  };
-  if (members.length > MOST_GATEWAYS) fail(`it has at most ${MOST_GATEWAYS} members`);
-  for (const member of members) addressOf(member);
-  if (new Set(members).size < members.length) fail("a member is there twice");
-  const index = members.indexOf(self);
-  if (index < 0) fail(`"${self}" is none of its members (${members.join(", ")})`);
-  const secret = await readFile(secretFile, "utf8").then(
-    text => text.trim(),
-    (error: Error) => fail(error.message),
-  );
-  if (secret.length < LEAST_SECRET) fail(`its secret has at least ${LEAST_SECRET} characters`);
-  const digest = createHash("sha256")
-    .update(JSON.stringify([members, secret]))
-    .digest("hex");
-  return { index, secret, identity: `~${digest.slice(0, 2 * IDENTITY_BYTES)}` };
 }

@@ -1,6 +1,6 @@
 /** An ordered way to another gateway for messages. What it cannot deliver ends it: nothing is missing in between. */
 export interface TrunkCarrier {
-  /** Sends a message, which may be overwritten when this returns. */
+  /** Sends a message, which may be overwritten when this returns. Where more than `MOST_WAITING_BYTES` wait, the carrier ends. */
   send(parts: readonly Uint8Array[]): void;
   /** Bytes that wait to go out. */
   readonly waitingBytes: number;
@@ -18,17 +18,5 @@ export interface CarrierEvents {
   ended(): void;
 }
 
-/** Connects the gateways of a cluster. `server/test/cluster/tcp-carriers.test.ts` says what each implementation has to do. */
-export interface Carriers {
-  /**
-   * Takes carriers that other gateways open to this one, and opens one to each of them, again and again as long as it is not there.
-   *
-   * @param opened a carrier that this gateway has opened to the one with this index is there
-   * @param accepted a carrier that the other has opened is there
-   */
-  start(
-    opened: (index: number, carrier: TrunkCarrier) => CarrierEvents,
-    accepted: (index: number, carrier: TrunkCarrier) => CarrierEvents,
-  ): Promise<void>;
-  stop(): Promise<void>;
-}
+/** Bytes of messages that may wait on a carrier: the other side takes nothing any more. */
+export const MOST_WAITING_BYTES = 128 << 20;

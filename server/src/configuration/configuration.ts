@@ -3,7 +3,7 @@ import type { LogLevel } from "../operations/gateway-log.ts";
 import { type FoundSettings, readCommandLine } from "./command-line.ts";
 import { readConfigFile } from "./config-file.ts";
 import { readEnvironment } from "./environment.ts";
-import { SETTING_NAMES, SETTINGS, type SettingName } from "./settings.ts";
+import { putSetting, SETTING_NAMES, SETTINGS, type SettingName } from "./settings.ts";
 import { Misuse } from "./texts.ts";
 
 /** All settings of a gateway's command, from its command line, the environment and a file: the first that has one counts. */
@@ -46,6 +46,11 @@ function checkTogether(settings: FoundSettings): void {
   const ofCluster = (["cluster.members", "cluster.self", "cluster.secretFile"] as const).filter(has);
   if (ofCluster.length % 3 !== 0)
     throw new Misuse("--cluster, --cluster-self and --cluster-secret are wanted together");
+  const ofNats = SETTING_NAMES.filter(name => name.startsWith("cluster.nats.") && has(name));
+  if (ofNats.length > 0 && (!has("cluster.nats.servers") || ofCluster.length > 0))
+    throw new Misuse(
+      "gateways that find one another by NATS want the address of a server, --cluster-nats, and no --cluster",
+    );
   if (has("operations.host") && !has("operations.port"))
     throw new Misuse("--operations-host is wanted with --operations-port alone");
   if (!has("tokens.keys") && (has("tokens.issuer") || has("tokens.audience") || has("tokens.clockSkewMs")))
@@ -64,11 +69,7 @@ interface CommandOptions {
 /** The settings as options of `createGateway`; `modulators` is the command's own. */
 export function optionsOf(settings: FoundSettings): GatewayOptions & CommandOptions {
   const options: Record<string, unknown> = {};
-  for (const [name, { value }] of settings) {
-    const [outer = "", inner] = name.split(".");
-    if (inner === undefined) options[outer] = value;
-    else options[outer] = { ...(options[outer] as object | undefined), [inner]: value };
-  }
+  for (const [name, { value }] of settings) putSetting(options, name, value);
   return options as GatewayOptions & CommandOptions;
 }
 

@@ -1,6 +1,7 @@
 import { JechoError } from "@jecho/shared";
 import type { TokenOptions } from "../access/tokens.ts";
-import type { GatewayClusterOptions } from "../cluster/gateway-cluster.ts";
+import type { NatsClusterOptions } from "../cluster/nats-connection.ts";
+import type { TcpClusterOptions } from "../cluster/tcp-interconnect.ts";
 import { DEFAULT_LIMITS, type GatewayLimits } from "../gateway/gateway-limits.ts";
 import type { GatewayOptions } from "../gateway/gateway-options.ts";
 import { LOG_LEVELS } from "../operations/gateway-log.ts";
@@ -30,7 +31,8 @@ export interface Setting {
 
 /** Options of `createGateway` that have options of their own. */
 interface Nested {
-  cluster: GatewayClusterOptions;
+  cluster: TcpClusterOptions;
+  "cluster.nats": NatsClusterOptions;
   tls: TlsOptions;
   tokens: TokenOptions;
   operations: OperationsOptions;
@@ -212,6 +214,49 @@ export const SETTINGS: Readonly<Record<SettingName, Setting>> = {
     takes: "FILE",
     says: "a file with at least 16 characters that all of them know, and nobody else",
   },
+  "cluster.nats.servers": {
+    kind: "list",
+    flag: "cluster-nats",
+    takes: "HOST:PORT",
+    says: "address of a NATS server, with tls:// before it where that wants TLS: all gateways that use it share channels",
+  },
+  "cluster.nats.prefix": {
+    kind: "text",
+    flag: "cluster-nats-prefix",
+    takes: "NAME",
+    says: "first part of the names of what they have there: another one for another cluster (jecho)",
+  },
+  "cluster.nats.credentialsFile": {
+    kind: "path",
+    flag: "cluster-nats-credentials",
+    takes: "FILE",
+    says: "what NATS wants to know of who connects: a .creds file, the seed of an nkey, or USER:PASSWORD",
+  },
+  "cluster.nats.caFile": {
+    kind: "path",
+    flag: "cluster-nats-ca",
+    takes: "FILE",
+    says: "the certificates (PEM) that those of the NATS servers lead to; the usual ones by default",
+  },
+  "cluster.nats.certFile": {
+    kind: "path",
+    flag: "cluster-nats-cert",
+    takes: "FILE",
+    says: "a certificate for NATS servers that want one of who connects",
+  },
+  "cluster.nats.keyFile": {
+    kind: "path",
+    flag: "cluster-nats-key",
+    takes: "FILE",
+    says: "its private key",
+  },
+  "cluster.nats.replicas": {
+    kind: "number",
+    flag: "cluster-nats-replicas",
+    takes: "NUMBER",
+    bounds: [1, 5],
+    says: "how many NATS servers keep the list of members, 1, 3 or 5 (1)",
+  },
   modulators: {
     kind: "switch",
     flag: "modulators",
@@ -336,13 +381,20 @@ export function settingOf(options: object, name: SettingName): unknown {
   return value;
 }
 
-/** The names of settings as `checkOptions` takes them. */
-export function namesOf(names: readonly SettingName[]): Record<string, true | Record<string, true>> {
-  const known: Record<string, true | Record<string, true>> = {};
-  for (const name of names) {
-    const [outer = "", inner] = name.split(".");
-    if (inner === undefined) known[outer] = true;
-    else known[outer] = { ...(known[outer] as object | undefined), [inner]: true };
+/** Puts a setting's value where `settingOf` finds it. */
+export function putSetting(options: object, name: SettingName, value: unknown): void {
+  let inner = options as Record<string, unknown>;
+  const path = name.split(".");
+  for (const part of path.slice(0, -1)) {
+    inner[part] ??= {};
+    inner = inner[part] as Record<string, unknown>;
   }
+  inner[path.at(-1) as string] = value;
+}
+
+/** The names of settings as `checkOptions` takes them. */
+export function namesOf(names: readonly SettingName[]): Record<string, unknown> {
+  const known = {};
+  for (const name of names) putSetting(known, name, true);
   return known;
 }

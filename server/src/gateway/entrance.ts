@@ -164,6 +164,12 @@ export class Entrance {
     this.#isClosing = true;
   }
 
+  /** Lets go of all clients, for other gateways to take them. */
+  part(why: string): void {
+    for (const connection of [...this.connections.values()])
+      if (connection !== this.#parts.names.modulating) connection.end("CHANNEL_MOVED", why);
+  }
+
   /** Ends all connections, and waits for them for a while. */
   async empty(): Promise<void> {
     if (this.connections.size === 0) return;
@@ -183,7 +189,9 @@ export class Entrance {
   }
 
   #refuse(request: WebRequest): WebAnswer | undefined {
-    const { admission, audit } = this.#parts;
+    const { admission, audit, cluster } = this.#parts;
+    if (cluster?.isMember === false)
+      return refusal("503 Service Unavailable", "The gateway is no member of its cluster for now.");
     const origin = request.header("origin");
     if (!admission.admits(origin, request.header("host"))) {
       audit?.refusedOrigin(addressOf(request.remoteAddress()), origin);

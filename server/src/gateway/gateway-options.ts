@@ -3,7 +3,7 @@ import { JechoError } from "@jecho/shared";
 import { checkOptions, type OptionNames } from "@jecho/shared/internal";
 import { patternOf } from "../access/rights.ts";
 import { SUBJECT, type TokenOptions } from "../access/tokens.ts";
-import type { GatewayClusterOptions } from "../cluster/gateway-cluster.ts";
+import type { GatewayClusterOptions } from "../cluster/open-interconnect.ts";
 import {
   COMMAND_SETTINGS,
   checkSetting,

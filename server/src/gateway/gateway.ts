@@ -4,7 +4,8 @@ import { Access } from "../access/access.ts";
 import { AuditLog } from "../access/audit-log.ts";
 import { ChannelOwners } from "../access/owners.ts";
 import { TokenVerifier } from "../access/tokens.ts";
-import { type ClusterPlace, GatewayCluster, placeIn } from "../cluster/gateway-cluster.ts";
+import { GatewayCluster } from "../cluster/gateway-cluster.ts";
+import { openInterconnect } from "../cluster/open-interconnect.ts";
 import { Admission } from "../connections/admission.ts";
 import type { ClientConnection } from "../connections/client-connection.ts";
 import { Confirmations } from "../connections/confirmations.ts";
@@ -57,6 +58,8 @@ export interface Gateway {
   readonly server: WebServerName;
   /** Port of `/healthz`, `/readyz` and `/metrics`; undefined where there is none (`operations`). */
   readonly operationsPort: number | undefined;
+  /** Resolves when it has closed; where it did so by itself, as it can be no member of its cluster any more, with the reason. */
+  readonly closed: Promise<string | undefined>;
   /** The gateway's present counts. */
   stats(): GatewayStats;
   /**
@@ -90,8 +93,6 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     log: report,
   } = options;
   const log = (line: string): void => report?.warn({}, line);
-  const place = options.cluster && (await placeIn(options.cluster));
-  const index = place?.index;
   const limits = limitsOf(options);
   const { limitBytes } = limits;
   const server = await chooseServer(options.server);
@@ -114,8 +115,16 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
           await audit?.close();
           throw error;
         });
+  const interconnect =
+    options.cluster &&
+    (await openInterconnect(options.cluster, limitBytes, log).catch(async (error: Error) => {
+      store?.close();
+      await audit?.close();
+      throw error;
+    }));
+  const index = interconnect?.self;
   const fresh = `~${randomBytes(IDENTITY_BYTES).toString("hex")}`;
-  const identity = place?.identity ?? store?.identity(fresh) ?? fresh;
+  const identity = interconnect?.identity ?? store?.identity(fresh) ?? fresh;
   const gathering = new Gathering();
   const requestTimeoutMs = options.requestTimeoutMs ?? 10_000;
   const resumeWindowMs = options.resumeWindowMs ?? 30_000;
@@ -170,8 +179,8 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
   const silence = new Silence(options.messageTimeoutMs ?? 120_000, () => entrance.connections.values());
   const admission = new Admission([host, ...(options.hosts ?? [])], options.origins ?? [], log);
   const cluster =
-    options.cluster &&
-    new GatewayCluster(options.cluster, place as ClusterPlace, limitBytes, {
+    interconnect &&
+    new GatewayCluster(interconnect, {
       limits: connectionLimits,
       publish: (topic, message) => web.publish(topic, entrance.seal(message)),
       took: (connection, bytes) => confirmations.took(connection, bytes),
@@ -184,6 +193,12 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       moved: isHome => {
         names.moveOut(isHome);
         objects.moved();
+      },
+      parted: why => entrance.part(why),
+      expelled: why => {
+        report?.error({}, `${why}: this gateway ends`);
+        endedBecause = why;
+        void closeOnce();
       },
       opened: (client, token, greeted) => {
         const known = (subject: typeof client.subject): void => {
@@ -216,6 +231,8 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     log,
   });
   let closing: Promise<void> | undefined;
+  const closed = Promise.withResolvers<string | undefined>();
+  let endedBecause: string | undefined;
   const release = async (): Promise<void> => {
     await cluster?.stop();
     await operations?.close();
@@ -242,6 +259,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
   });
   const whyNotReady = (): string | undefined => {
     if (closing !== undefined) return "the gateway ends";
+    if (cluster?.isMember === false) return "the gateway is no member of its cluster for now";
     return names.modulatingAwaited === undefined ? undefined : "the process for modulators has not come yet";
   };
   const measured = { counts, limits, stats, whyNotReady };
@@ -293,6 +311,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     confirmations.close();
     portions.close();
     await release();
+    closed.resolve(endedBecause);
   };
   const closeOnce = (): Promise<void> => {
     entrance.stopTaking();
@@ -308,6 +327,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     server: server.name,
     operationsPort: operations?.port,
     stats,
+    closed: closed.promise,
     close: closeOnce,
     [Symbol.asyncDispose]: closeOnce,
   };

@@ -72,8 +72,9 @@ export async function runGateway(
           "warning: without --tls-cert whoever listens on the way here can read tokens, and use them",
         );
     }
-    await untilTold(process);
+    await Promise.race([untilTold(process), gateway.closed]);
     await gateway.close();
+    if ((await gateway.closed) !== undefined) process.exitCode = 1;
     // An open channel to the parent would keep the process up.
     if (process.connected) process.disconnect();
   });
@@ -134,7 +135,7 @@ async function untilTold(process: NodeJS.Process): Promise<void> {
     if (process.env.npm_command !== undefined)
       look = setInterval(() => {
         if (process.ppid !== ppid) resolve();
-      }, PARENT_MS);
+      }, PARENT_MS).unref();
   });
   clearInterval(look);
 }

@@ -11,7 +11,13 @@ import {
   settingsJson,
 } from "../../src/configuration/configuration.ts";
 import { variableOf } from "../../src/configuration/environment.ts";
-import { SETTING_NAMES, SETTINGS, type Setting, type SettingName } from "../../src/configuration/settings.ts";
+import {
+  putSetting,
+  SETTING_NAMES,
+  SETTINGS,
+  type Setting,
+  type SettingName,
+} from "../../src/configuration/settings.ts";
 
 /** A folder with these files, and an environment, as a process has them. */
 function placeWith(files: Record<string, string> = {}, env: NodeJS.ProcessEnv = {}) {
@@ -62,10 +68,12 @@ const PARTNERS: { readonly [Name in SettingName]?: readonly SettingName[] } = {
 
 test.each(SETTING_NAMES)("%s can be said by flag, environment and file, with one meaning", async name => {
   const { text, value } = sampleOf(SETTINGS[name]);
-  const partners: readonly SettingName[] = PARTNERS[name] ?? [];
+  const servers: readonly SettingName[] = name === "cluster.nats.servers" ? [] : ["cluster.nats.servers"];
+  const partners = name.startsWith("cluster.nats.") ? servers : (PARTNERS[name] ?? []);
   const beside = partners.flatMap(other => flagOf(other, sampleOf(SETTINGS[other]).text));
-  const [outer = "", inner] = name.split(".");
-  const file = JSON.stringify({ [outer]: inner === undefined ? value : { [inner]: value } });
+  const settingsOfFile = {};
+  putSetting(settingsOfFile, name, value);
+  const file = JSON.stringify(settingsOfFile);
   const ways = [
     { place: placeWith(), args: flagOf(name, text), from: flagOf(name, text)[0] },
     { place: placeWith({}, { [variableOf(name)]: text }), args: [], from: variableOf(name) },

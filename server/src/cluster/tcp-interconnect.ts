@@ -1,13 +1,32 @@
-import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
-import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { readFile } from "node:fs/promises";
+import { connect, createServer, type Server, type Socket } from "node:net";
 import { JechoError } from "@jecho/shared";
-import type { CarrierEvents, Carriers, TrunkCarrier } from "./trunk-carrier.ts";
+import type { ClusterEvents, Interconnect } from "./interconnect.ts";
+import { inStream, TrunkReader } from "./message-stream.ts";
+import { MOST_GATEWAYS } from "./numbers.ts";
+import { type CarrierEvents, MOST_WAITING_BYTES, type TrunkCarrier } from "./trunk-carrier.ts";
+
+/** Gateways that know one another's addresses. */
+export interface TcpClusterOptions {
+  /**
+   * Where each gateway is reached by the others, `HOST:PORT`, in the same order at all of them; at most 256. Nobody else should be able to reach these ports, for
+   * what goes there is not encrypted.
+   */
+  readonly members: readonly string[];
+  /** The one of `members` that this gateway is. */
+  readonly self: string;
+  /** A file with at least 16 characters that all of them know, and nobody else. */
+  readonly secretFile: string;
+}
+
+/** Least length of a secret, in characters. */
+const LEAST_SECRET = 16;
+const IDENTITY_BYTES = 12;
 
 const VERSION = 1;
 const NONCE_BYTES = 32;
-/** A message's length goes before it. */
-const LENGTH_BYTES = 4;
 /** Time that the other side has to say who it is. */
 const GREETING_MS = 3000;
 const GREETING_BYTES = 4096;
@@ -19,18 +38,6 @@ const AGAIN_MS = 250;
 /** Bytes of messages that are gathered for one write. */
 const TOGETHER_BYTES = 64 << 10;
 
-export interface TcpCarrierOptions {
-  /** `HOST:PORT` of each gateway, in the same order at all of them. */
-  readonly members: readonly string[];
-  /** Index of this gateway among them. */
-  readonly self: number;
-  /** What all of them know, and nobody else. */
-  readonly secret: string;
-  /** Most bytes of a message. */
-  readonly limitBytes: number;
-  readonly log: (line: string) => void;
-}
-
 /** First words of both sides: whoever opens says who it is, and each proves that it knows the secret. */
 interface Greeting {
   readonly version: number;
@@ -39,43 +46,83 @@ interface Greeting {
   readonly proof: string;
 }
 
-/** Carriers by TCP, with a listening socket of their own: for gateways that nobody else can reach there. */
-export class TcpCarriers implements Carriers {
-  readonly #options: TcpCarrierOptions;
+/** Carriers by TCP, with a listening socket of their own: for gateways that nobody else can reach there. Those that a carrier leads to are the members. */
+export class TcpInterconnect implements Interconnect {
+  readonly self: number;
+  readonly identity: string;
+  /** Whoever is cut off from the others goes on alone. */
+  readonly isMember = true;
+  readonly #members: readonly string[];
+  readonly #secret: string;
+  readonly #limitBytes: number;
+  readonly #log: (line: string) => void;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   readonly #timers = new Set<NodeJS.Timeout>();
   #isStopped = false;
-  #accepted: ((index: number, carrier: TrunkCarrier) => CarrierEvents) | undefined;
+  #events: ClusterEvents | undefined;
 
-  constructor(options: TcpCarrierOptions) {
-    this.#options = options;
+  private constructor(
+    { members, self }: TcpClusterOptions,
+    secret: string,
+    limitBytes: number,
+    log: (line: string) => void,
+  ) {
+    this.self = members.indexOf(self);
+    this.#members = members;
+    this.#secret = secret;
+    this.#limitBytes = limitBytes;
+    this.#log = log;
+    const digest = createHash("sha256")
+      .update(JSON.stringify([members, secret]))
+      .digest("hex");
+    this.identity = `~${digest.slice(0, 2 * IDENTITY_BYTES)}`;
     this.#server = createServer({ noDelay: true }, socket => this.#accept(socket));
   }
 
-  /** @throws JechoError `ARGUMENT_INVALID` where this gateway cannot listen at its address */
-  async start(
-    opened: (index: number, carrier: TrunkCarrier) => CarrierEvents,
-    accepted: (index: number, carrier: TrunkCarrier) => CarrierEvents,
-  ): Promise<void> {
-    this.#accepted = accepted;
-    const { members, self } = this.#options;
-    const [host, port] = addressOf(members[self] as string);
+  /**
+   * @param limitBytes of a message
+   * @throws JechoError `ARGUMENT_INVALID` where the options are none
+   */
+  static async open(
+    options: TcpClusterOptions,
+    limitBytes: number,
+    log: (line: string) => void,
+  ): Promise<TcpInterconnect> {
+    const { members, self, secretFile } = options;
+    const fail = (why: string): never => {
+      throw new JechoError("ARGUMENT_INVALID", `cluster: ${why}`);
+    };
+    if (members.length > MOST_GATEWAYS) fail(`it has at most ${MOST_GATEWAYS} members`);
+    for (const member of members) addressOf(member);
+    if (new Set(members).size < members.length) fail("a member is there twice");
+    if (!members.includes(self)) fail(`"${self}" is none of its members (${members.join(", ")})`);
+    const secret = await readFile(secretFile, "utf8").then(
+      text => text.trim(),
+      (error: Error) => fail(error.message),
+    );
+    if (secret.length < LEAST_SECRET) fail(`its secret has at least ${LEAST_SECRET} characters`);
+    return new TcpInterconnect(options, secret, limitBytes, log);
+  }
+
+  nameOf(index: number): string {
+    return this.#members[index] ?? String(index);
+  }
+
+  async start(events: ClusterEvents): Promise<void> {
+    this.#events = events;
+    const own = this.nameOf(this.self);
+    const [host, port] = addressOf(own);
     try {
       this.#server.listen({ host, port, exclusive: true });
       await once(this.#server, "listening");
     } catch (error) {
       throw new JechoError(
         "ARGUMENT_INVALID",
-        `the cluster cannot be reached at ${members[self]}: ${(error as Error).message}`,
+        `the cluster cannot be reached at ${own}: ${(error as Error).message}`,
       );
     }
-    for (const index of members.keys()) if (index !== self) this.#open(index, opened);
-  }
-
-  /** The port that is listened at. */
-  get port(): number {
-    return (this.#server.address() as AddressInfo).port;
+    for (const index of this.#members.keys()) if (index !== this.self) this.#open(index, events);
   }
 
   async stop(): Promise<void> {
@@ -87,22 +134,28 @@ export class TcpCarriers implements Carriers {
     await once(this.#server, "close");
   }
 
-  #open(index: number, opened: (index: number, carrier: TrunkCarrier) => CarrierEvents): void {
-    const [host, port] = addressOf(this.#options.members[index] as string);
+  #open(index: number, cluster: ClusterEvents): void {
+    const [host, port] = addressOf(this.nameOf(index));
     const socket = connect({ host, port, noDelay: true });
     const nonce = randomBytes(NONCE_BYTES).toString("hex");
     this.#hold(socket, () =>
       this.#later(2 * AGAIN_MS * Math.random(), () => {
-        if (!this.#isStopped) this.#open(index, opened);
+        if (!this.#isStopped) this.#open(index, cluster);
       }),
     );
-    const messages = new Messages(socket, this.#options.limitBytes);
+    const messages = new Messages(socket, this.#limitBytes);
     messages.next(message => {
       const { nonce: theirs } = greetingOf(message);
-      messages.send([this.#greeting(nonce, this.#proof("opens", theirs, nonce, this.#options.self))]);
+      messages.send([this.#greeting(nonce, this.#proof("opens", theirs, nonce, this.self))]);
       messages.next(answer => {
         this.#check(greetingOf(answer), this.#proof("takes", nonce, theirs, index), index);
-        messages.begin(opened(index, messages));
+        const events = cluster.opened(index, messages);
+        const ended = (): void => {
+          events.ended();
+          cluster.left(index);
+        };
+        messages.begin({ message: bytes => events.message(bytes), drained: () => events.drained(), ended });
+        cluster.came(index);
       });
     });
   }
@@ -111,40 +164,38 @@ export class TcpCarriers implements Carriers {
     if (this.#isStopped) return void socket.destroy();
     this.#hold(socket, () => {});
     const nonce = randomBytes(NONCE_BYTES).toString("hex");
-    const messages = new Messages(socket, this.#options.limitBytes);
+    const messages = new Messages(socket, this.#limitBytes);
     messages.send([this.#greeting(nonce, "")]);
     messages.next(message => {
       const greeting = greetingOf(message);
       this.#check(greeting, this.#proof("opens", nonce, greeting.nonce, greeting.index), greeting.index);
-      messages.send([this.#greeting(nonce, this.#proof("takes", greeting.nonce, nonce, this.#options.self))]);
-      if (this.#accepted !== undefined) messages.begin(this.#accepted(greeting.index, messages));
+      messages.send([this.#greeting(nonce, this.#proof("takes", greeting.nonce, nonce, this.self))]);
+      if (this.#events !== undefined) messages.begin(this.#events.accepted(greeting.index, messages));
     });
   }
 
   #greeting(nonce: string, proof: string): Uint8Array {
-    return Buffer.from(JSON.stringify({ version: VERSION, index: this.#options.self, nonce, proof }));
+    return Buffer.from(JSON.stringify({ version: VERSION, index: this.self, nonce, proof }));
   }
 
   #proof(side: "opens" | "takes", theirs: string, ours: string, index: number): string {
-    const { secret, members } = this.#options;
-    return createHmac("sha256", secret)
-      .update(JSON.stringify([side, theirs, ours, index, members]))
+    return createHmac("sha256", this.#secret)
+      .update(JSON.stringify([side, theirs, ours, index, this.#members]))
       .digest("hex");
   }
 
   #check({ version, proof, index }: Greeting, expected: string, from: number): void {
-    const { members, self, log } = this.#options;
     const [given, wanted] = [Buffer.from(proof), Buffer.from(expected)];
     const isKnown =
       version === VERSION &&
       index === from &&
-      index !== self &&
-      members[index] !== undefined &&
+      index !== this.self &&
+      this.#members[index] !== undefined &&
       given.byteLength === wanted.byteLength &&
       timingSafeEqual(given, wanted);
     if (isKnown) return;
-    log(
-      `the gateway ${members[from] ?? from} does not belong to this cluster: its version, its secret or its list of members is another`,
+    this.#log(
+      `the gateway ${this.nameOf(from)} does not belong to this cluster: its version, its secret or its list of members is another`,
     );
     throw new JechoError("TOKEN_INVALID", "it does not belong to this cluster");
   }
@@ -170,13 +221,9 @@ export class TcpCarriers implements Carriers {
 /** Messages on a socket, each behind its length. A message without bytes is a sign of life. */
 class Messages implements TrunkCarrier {
   readonly #socket: Socket;
-  #limitBytes = GREETING_BYTES;
+  readonly #reader = new TrunkReader(GREETING_BYTES, message => this.#whole(message));
   #events: CarrierEvents | undefined;
   #next: ((message: Uint8Array) => void) | undefined;
-  readonly #length = new Uint8Array(LENGTH_BYTES);
-  #lengthBytes = 0;
-  #message: Uint8Array | undefined;
-  #filled = 0;
   #heardAt = performance.now();
   #sentAt = performance.now();
   #gathered: Uint8Array[] = [];
@@ -197,7 +244,7 @@ class Messages implements TrunkCarrier {
     });
     this.begin = events => {
       clearTimeout(greeting);
-      this.#limitBytes = limitBytes;
+      this.#reader.limitBytes = limitBytes;
       this.#events = events;
     };
   }
@@ -215,17 +262,10 @@ class Messages implements TrunkCarrier {
   }
 
   send(parts: readonly Uint8Array[]): void {
-    let bytes = 0;
-    for (const part of parts) bytes += part.byteLength;
-    const whole = new Uint8Array(LENGTH_BYTES + bytes);
-    new DataView(whole.buffer).setUint32(0, bytes, true);
-    let at = LENGTH_BYTES;
-    for (const part of parts) {
-      whole.set(part, at);
-      at += part.byteLength;
-    }
+    const whole = inStream(parts);
     this.#gathered.push(whole);
     this.#gatheredBytes += whole.byteLength;
+    if (this.waitingBytes > MOST_WAITING_BYTES) return this.end();
     if (this.#gathered.length === 1) queueMicrotask(() => this.#write());
     else if (this.#gatheredBytes > TOGETHER_BYTES) this.#write();
   }
@@ -253,37 +293,10 @@ class Messages implements TrunkCarrier {
   #take(bytes: Buffer): void {
     this.#heardAt = performance.now();
     try {
-      for (let at = 0; at < bytes.byteLength; ) at += this.#takeSome(bytes, at);
+      this.#reader.take(bytes);
     } catch {
       this.end();
     }
-  }
-
-  /** @returns how many bytes it has taken */
-  #takeSome(bytes: Buffer, at: number): number {
-    if (this.#message === undefined) {
-      const taken = Math.min(LENGTH_BYTES - this.#lengthBytes, bytes.byteLength - at);
-      this.#length.set(bytes.subarray(at, at + taken), this.#lengthBytes);
-      this.#lengthBytes += taken;
-      if (this.#lengthBytes < LENGTH_BYTES) return taken;
-      this.#lengthBytes = 0;
-      const length = new DataView(this.#length.buffer).getUint32(0, true);
-      if (length > this.#limitBytes) throw new JechoError("FRAME_TOO_LARGE");
-      if (length > 0) {
-        this.#message = new Uint8Array(length);
-        this.#filled = 0;
-      }
-      return taken;
-    }
-    const message = this.#message;
-    const taken = Math.min(message.byteLength - this.#filled, bytes.byteLength - at);
-    message.set(bytes.subarray(at, at + taken), this.#filled);
-    this.#filled += taken;
-    if (this.#filled === message.byteLength) {
-      this.#message = undefined;
-      this.#whole(message);
-    }
-    return taken;
   }
 
   #whole(message: Uint8Array): void {
@@ -299,7 +312,7 @@ function greetingOf(message: Uint8Array): Greeting {
 }
 
 /** @throws JechoError `ARGUMENT_INVALID` */
-export function addressOf(member: string): [host: string, port: number] {
+function addressOf(member: string): [host: string, port: number] {
   const [, host, port] = /^\[?([^\]]+?)\]?:(\d{1,5})$/.exec(member) ?? [];
   if (host === undefined || Number(port) > 65_535)
     throw new JechoError(

@@ -1,0 +1,192 @@
+import { inStream, TrunkReader } from "./message-stream.ts";
+import { type CarrierEvents, MOST_WAITING_BYTES, type TrunkCarrier } from "./trunk-carrier.ts";
+
+/*
+ * A carrier over NATS is a stream of bytes each way, cut into packets. NATS may lose any of them, so each says how many bytes were before it, and whoever finds that
+ * some are missing ends the carrier. The receiver says how far it is: no more than a window is under way, for a NATS server cuts off those who do not keep up.
+ */
+
+/** Kinds of packets. */
+export const PACKET = {
+  /** Opens a carrier: JSON, who asks. */
+  open: 1,
+  opened: 2,
+  /** Bytes of the stream; the count is of those before them. */
+  data: 3,
+  /** Are all that I have sent there? The count is of those. */
+  ask: 4,
+  /** Bytes that have come. */
+  taken: 5,
+  end: 6,
+} as const;
+
+/** Sends a packet to the other side. */
+export type SendPacket = (kind: number, count: number, parts: readonly Uint8Array[]) => void;
+
+/** Bytes of a packet: NATS handles larger ones no faster, and lets others wait behind them. */
+const PACKET_BYTES = 64 << 10;
+/** Bytes under way that are not known to have come. A NATS server keeps 64 MiB for a connection, which has a few dozen carriers. */
+const WINDOW_BYTES = 1 << 20;
+/** Bytes after which the receiver says how far it is. */
+const TAKEN_EVERY_BYTES = WINDOW_BYTES >> 2;
+/** Time until it is asked whether all has come, where it does not say so, and until that counts as lost. */
+const ASK_MS = 500;
+const DEAD_MS = 3000;
+
+export class NatsCarrier implements TrunkCarrier {
+  readonly #send: SendPacket;
+  /** Least of what the servers take as one message, and what is best. */
+  readonly #packetBytes: () => number;
+  readonly #onEnd: () => void;
+  readonly #reader: TrunkReader;
+  #events: CarrierEvents | undefined;
+  #isOpen = true;
+  /** Messages that wait for room in the window, and what of the first has gone. */
+  #queue: Uint8Array[] = [];
+  #queuedBytes = 0;
+  #firstSent = 0;
+  #isGathering = false;
+  #sentBytes = 0;
+  #takenBytes = 0;
+  #askedAt = 0;
+  /** When all that was sent was last known to have come, or more of it. */
+  #goodAt = performance.now();
+  #receivedBytes = 0;
+  #toldBytes = 0;
+
+  /**
+   * @param maxPayload bytes that the servers take as one message, without the packet's header
+   * @param onEnd called once, when it ends from either side
+   */
+  constructor(send: SendPacket, maxPayload: () => number, limitBytes: number, onEnd: () => void) {
+    this.#send = send;
+    this.#packetBytes = () => Math.min(PACKET_BYTES, maxPayload());
+    this.#onEnd = onEnd;
+    this.#reader = new TrunkReader(limitBytes, message => this.#events?.message(message));
+  }
+
+  /** Whether both sides know of it. */
+  get hasBegun(): boolean {
+    return this.#events !== undefined;
+  }
+
+  begin(events: CarrierEvents): void {
+    this.#events = events;
+    this.#goodAt = performance.now();
+  }
+
+  get waitingBytes(): number {
+    return this.#queuedBytes;
+  }
+
+  send(parts: readonly Uint8Array[]): void {
+    if (!this.#isOpen) return;
+    const whole = inStream(parts);
+    this.#queue.push(whole);
+    this.#queuedBytes += whole.byteLength;
+    if (this.#queuedBytes > MOST_WAITING_BYTES) return this.end();
+    if (this.#queuedBytes >= PACKET_BYTES) return this.#write();
+    if (this.#isGathering) return;
+    this.#isGathering = true;
+    queueMicrotask(() => {
+      this.#isGathering = false;
+      this.#write();
+    });
+  }
+
+  end(): void {
+    if (this.#isOpen) this.#send(PACKET.end, 0, []);
+    this.close();
+  }
+
+  /** Ends it at this side alone. */
+  close(): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    this.#queue = [];
+    this.#queuedBytes = 0;
+    this.#onEnd();
+    // Whoever ends it is in the midst of something.
+    queueMicrotask(() => this.#events?.ended());
+  }
+
+  /** A packet has come. */
+  packet(kind: number, count: number, bytes: Uint8Array): void {
+    switch (kind) {
+      case PACKET.data:
+        return this.#take(count, bytes);
+      case PACKET.ask:
+        if (count !== this.#receivedBytes) return this.end();
+        return this.#tell();
+      case PACKET.taken:
+        return this.#taken(count);
+      case PACKET.end:
+        return this.close();
+      default:
+    }
+  }
+
+  /** Asks whether all has come, where that is not known, and ends a carrier whose other side does not say so. */
+  look(now: number): void {
+    if (this.#sentBytes === this.#takenBytes) {
+      this.#goodAt = now;
+      return;
+    }
+    if (now - this.#goodAt > DEAD_MS) return this.end();
+    if (now - Math.max(this.#goodAt, this.#askedAt) < ASK_MS) return;
+    this.#askedAt = now;
+    this.#send(PACKET.ask, this.#sentBytes, []);
+  }
+
+  /** Sends what the window has room for. */
+  #write(): void {
+    while (this.#queuedBytes > 0 && this.#isOpen) {
+      const room = Math.min(WINDOW_BYTES - (this.#sentBytes - this.#takenBytes), this.#packetBytes());
+      if (room <= 0) return;
+      const parts: Uint8Array[] = [];
+      let bytes = 0;
+      let messages = 0;
+      while (bytes < room && messages < this.#queue.length) {
+        const message = this.#queue[messages] as Uint8Array;
+        const part = message.subarray(this.#firstSent, this.#firstSent + room - bytes);
+        parts.push(part);
+        bytes += part.byteLength;
+        this.#firstSent += part.byteLength;
+        if (this.#firstSent < message.byteLength) break;
+        this.#firstSent = 0;
+        messages++;
+      }
+      this.#queue.splice(0, messages);
+      this.#queuedBytes -= bytes;
+      if (this.#sentBytes === this.#takenBytes) this.#goodAt = performance.now();
+      this.#send(PACKET.data, this.#sentBytes, parts);
+      this.#sentBytes += bytes;
+    }
+  }
+
+  #take(count: number, bytes: Uint8Array): void {
+    if (!this.#isOpen) return;
+    if (count !== this.#receivedBytes) return this.end();
+    this.#receivedBytes += bytes.byteLength;
+    try {
+      this.#reader.take(bytes);
+    } catch {
+      return this.end();
+    }
+    if (this.#receivedBytes - this.#toldBytes >= TAKEN_EVERY_BYTES) this.#tell();
+  }
+
+  #tell(): void {
+    this.#toldBytes = this.#receivedBytes;
+    this.#send(PACKET.taken, this.#receivedBytes, []);
+  }
+
+  #taken(count: number): void {
+    if (count <= this.#takenBytes || count > this.#sentBytes) return;
+    this.#takenBytes = count;
+    this.#goodAt = performance.now();
+    const hadWaiting = this.#queuedBytes > 0;
+    this.#write();
+    if (hadWaiting && this.#queuedBytes === 0) this.#events?.drained();
+  }
+}

@@ -1,0 +1,27 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { expect, test } from "vitest";
+import { Joined, listed, SECRET } from "./joined.ts";
+
+test("who does not know the secret is not let in, and the operator hears of it", async () => {
+  const options = await listed(2, [SECRET, "another secret altogether"]);
+  const all = await Promise.all(options.map(one => Joined.open(one)));
+  await expect.poll(() => all.flatMap(({ lines }) => lines).length).toBeGreaterThan(0);
+  expect(all.flatMap(({ lines }) => lines)[0]).toContain("does not belong to this cluster");
+  for (const { members, opened, accepted } of all)
+    expect([members.size, opened.size, accepted.length]).toEqual([0, 0, 0]);
+});
+
+test("a stranger who says what is no greeting, or too long a one, is cut off", async () => {
+  const [options] = await listed(2);
+  await Joined.open(options as typeof options & object);
+  const port = Number(options?.self.split(":")[1]);
+  for (const words of [Buffer.from("\x05\0\0\0hello"), Buffer.from([0xff, 0xff, 0xff, 0x0f])]) {
+    const socket = connect(port, "127.0.0.1");
+    socket.on("error", () => {});
+    const closed = once(socket, "close");
+    socket.resume();
+    socket.write(words);
+    await closed;
+  }
+});
