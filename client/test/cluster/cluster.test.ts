@@ -197,9 +197,10 @@ describe.skipIf(withoutNats)("by NATS", () => {
           .session(i % 3)
           .channel(name, Tick)
           .produce();
-        const { inbox, consumer } = await hear(rig.session((i + 1) % 3), name);
-        await expect.poll(() => producer.demand.total).toBe(1);
-        return { producer, inbox, consumer };
+        const plain = await hear(rig.session((i + 1) % 3), name);
+        const filtered = await hear(rig.session((i + 2) % 3), name, { modulator: EVEN });
+        await expect.poll(() => producer.demand.total).toBe(2);
+        return { producer, plain, filtered };
       }),
     );
     const go = (from: number, to: number) =>
@@ -211,10 +212,12 @@ describe.skipIf(withoutNats)("by NATS", () => {
     await rig.nats?.restart();
     await meanwhile;
     await go(201, 300);
-    for (const { inbox, consumer } of channels) {
-      await expect.poll(() => inbox.all.at(-1)).toBe(300);
-      expect(inbox.all).toEqual(upTo(300));
-      expect(consumer.stats.missed).toBe(0);
+    for (const { plain, filtered } of channels) {
+      await expect.poll(() => plain.inbox.all.at(-1)).toBe(300);
+      await expect.poll(() => filtered.inbox.all.at(-1)).toBe(300);
+      expect(plain.inbox.all).toEqual(upTo(300));
+      expect(filtered.inbox.all).toEqual(upTo(300).filter(n => n % 2 === 0));
+      expect([plain, filtered].map(({ consumer }) => consumer.stats.missed)).toEqual([0, 0]);
     }
   });
 });

@@ -62,6 +62,8 @@ class EdgeClient {
   readonly connection: ClientConnection;
   /** What each home it has something at has still to confirm. */
   readonly homes = new Map<number, Unconfirmed[]>();
+  /** Members that it has something for, and that cannot be reached at the moment: it connects again when they can be, or are members no more. */
+  readonly unreached = new Set<number>();
   readonly unconfirmed: Unconfirmed[] = [];
   /** The one at work. */
   current: Unconfirmed | undefined;
@@ -122,6 +124,7 @@ export class Edge {
   /** The way to another gateway is there. */
   opened(index: number, carrier: TrunkCarrier): CarrierEvents {
     this.#carriers.set(index, carrier);
+    this.moved(index);
     return {
       message: message => this.#received(index, message),
       drained: () => {},
@@ -248,9 +251,9 @@ export class Edge {
     end: number,
   ): void {
     const carrier = this.#carriers.get(home);
-    if (carrier === undefined) return this.#cannotReach(connection, home);
-    const client = this.#enter(connection, home, carrier);
     const hasEvents = frame instanceof EventsFrame;
+    if (carrier === undefined) return this.#cannotReach(connection, home, hasEvents);
+    const client = this.#enter(connection, home, carrier);
     if (hasEvents) client.current ??= this.#begin(client, undefined);
     const known = this.#gathered.find(
       one => one.client === client && one.home === home && one.message === message,
@@ -265,10 +268,22 @@ export class Edge {
     else known.parts.push({ start, end });
   }
 
-  /** A member without a carrier will have one soon, and the client tries again. Of a gateway that has gone a client has heard. */
-  #cannotReach(connection: ClientConnection, home: number): void {
-    if (this.#members.present.has(home))
-      connection.end("CHANNEL_MOVED", "the gateway that has the channel cannot be reached at this moment");
+  /** What is for a member without a carrier comes again. Of a gateway that is no member any more the client has heard. */
+  #cannotReach(connection: ClientConnection, home: number, hasEvents: boolean): void {
+    if (!this.#members.present.has(home)) return;
+    const client = this.#clientOf(connection);
+    client.unreached.add(home);
+    if (!hasEvents) return;
+    // It is never confirmed.
+    client.current ??= this.#begin(client, undefined);
+    client.current.left++;
+  }
+
+  /** A gateway can be reached, or is a member no more: those who had something for it while it could not be connect again. */
+  moved(home: number): void {
+    for (const { connection, unreached } of [...this.#clients.values()])
+      if (unreached.has(home))
+        connection.end("CHANNEL_MOVED", "the gateway that has the channel could not be reached");
   }
 
   /** Shared objects that come along with a modulator are known at their own homes, too. */
@@ -282,22 +297,26 @@ export class Edge {
     for (const [theirs, states] of away) {
       const carrier = this.#carriers.get(theirs);
       if (theirs === this.#members.self) this.#host.brings(connection, states);
-      else if (carrier === undefined) this.#cannotReach(connection, theirs);
+      else if (carrier === undefined) this.#cannotReach(connection, theirs, false);
       else sendTrunk(carrier, TO_HOME.brings, this.#enter(connection, theirs, carrier).number, json(states));
     }
   }
 
   #enter(connection: ClientConnection, home: number, carrier: TrunkCarrier): EdgeClient {
-    let client = this.#clients.get(connection);
-    if (client === undefined) {
-      client = new EdgeClient(this.#nextClient++, connection);
-      this.#clients.set(connection, client);
-      this.#byNumber.set(client.number, client);
-    }
+    const client = this.#clientOf(connection);
     if (client.homes.has(home)) return client;
     client.homes.set(home, []);
     const entry = { address: connection.address, token: this.#tokens.get(connection) ?? "" };
     sendTrunk(carrier, TO_HOME.enters, client.number, json(entry));
+    return client;
+  }
+
+  #clientOf(connection: ClientConnection): EdgeClient {
+    const known = this.#clients.get(connection);
+    if (known !== undefined) return known;
+    const client = new EdgeClient(this.#nextClient++, connection);
+    this.#clients.set(connection, client);
+    this.#byNumber.set(client.number, client);
     return client;
   }
 

@@ -65,7 +65,10 @@ export class GatewayCluster {
   start(): Promise<void> {
     return this.#interconnect.start({
       came: index => this.#members.came(index),
-      left: index => this.#members.left(index),
+      left: index => {
+        this.#members.left(index);
+        this.#edge.moved(index);
+      },
       opened: (index, carrier) => {
         const events = this.#edge.opened(index, carrier);
         // What is read from there is asked for again.
