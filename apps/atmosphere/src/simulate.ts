@@ -1,4 +1,4 @@
-/** The simulation's process: `node simulate.ts --gateway HOST:PORT [--resolution DEGREES] [--speed STEPS/S] [--month M] [--seed N] [--modulators MOST] [--checkpoint FILE] [--token FILE]`. */
+/** The simulation's process: `node simulate.ts --gateway HOST:PORT... [--resolution DEGREES] [--speed STEPS/S] [--month M] [--seed N] [--modulators MOST] [--checkpoint FILE] [--token FILE]`. */
 import { readFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { connect } from "@jecho/client";
@@ -9,7 +9,8 @@ import { checkSpeed, Simulation, type SimulationState } from "./simulation.ts";
 
 const { values } = parseArgs({
   options: {
-    gateway: { type: "string", default: "localhost:8080" },
+    /** Several share channels: it goes on at the next one where one is away. */
+    gateway: { type: "string", multiple: true, default: ["localhost:8080"] },
     resolution: { type: "string", default: "2.5" },
     speed: { type: "string", default: "2" },
     month: { type: "string", default: "0" },
@@ -27,12 +28,14 @@ const winds = await readWinds();
 const speed = Number(values.speed);
 const model = makeModel();
 const { token: tokenFile } = values;
-const session = connect(values.gateway, {
+const [gateway, ...others] = values.gateway as [string, ...string[]];
+const session = connect(gateway, {
+  others,
   ...(tokenFile !== undefined && { token: async () => (await readFile(tokenFile, "utf8")).trim() }),
   name: "atmosphere simulation",
   backoff: { mostMs: 2000 },
-  // A gateway that is away for long costs the oldest steps, not the simulation.
-  queue: { whenFull: "drop-oldest" },
+  // A gateway that is away for long costs the oldest steps, not the simulation: a step is 1.5 MB, and a cluster may take some seconds.
+  queue: { whenFull: "drop-oldest", bytes: 64 << 20 },
   modulators: values.modulators === undefined ? {} : { most: Number(values.modulators) },
 });
 session.onStatus(({ state, error }) => {

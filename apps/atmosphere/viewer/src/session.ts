@@ -53,6 +53,12 @@ function placeOf(search: string): { readonly place?: ConcentratorPlace } {
   return place === "here" || place === "worker" || place === "shared" ? { place } : {};
 }
 
+/** Other gateways of its cluster, where the address says their ports (`?others=8081,8082`). */
+function othersOf({ protocol, hostname, search }: Location): readonly string[] {
+  const ports = new URLSearchParams(search).get("others")?.split(",") ?? [];
+  return ports.filter(port => /^\d{1,5}$/.test(port)).map(port => `${protocol}//${hostname}:${port}`);
+}
+
 /**
  * A session with the gateway at `address` for as long as the component lives. With a `token` it takes over what another
  * device had open.
@@ -74,6 +80,7 @@ export function useSession(address: string, token?: string): SessionState {
       // Looked up for each connection: a newer one may have been pasted.
       ...(access !== undefined && { token: () => accessToken() ?? access }),
       ...placeOf(location.search),
+      others: othersOf(location),
       backoff: { mostMs: LONGEST_BACKOFF_MS },
       onError: setFault,
       ...(handover !== undefined && { handover }),
