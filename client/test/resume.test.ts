@@ -183,7 +183,7 @@ test.each([
 ])(
   "DEL-7: what was sent into a connection that was broken without a word comes again, without history, too (%s)",
   async (_, modulator) => {
-    await using rig = await startRig({ heartbeatMs: 200 });
+    await using rig = await startRig({ heartbeatMs: 1000 });
     await using way = await throughCutter(rig.gateway.address);
     const producer = await rig.session().channel("a", Count).produce();
     const inbox = new Inbox<number>();

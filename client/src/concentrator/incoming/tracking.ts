@@ -91,6 +91,8 @@ interface Known {
   through: number;
   /** The source that said so last; 0n for none. */
   by: bigint;
+  /** Whether nothing was made of its events or told as missing yet: then what is made first may begin earlier, where others were there before. */
+  mayBeginEarlier: boolean;
   /** Incarnations of the modulators whose output was made of its events. */
   readonly makers: Few<bigint, true>;
   heard: number;
@@ -190,6 +192,7 @@ export class Tracker {
     const { raised, count } = run;
     const before = this.#before.of(source);
     const known = origin && this.#knownOf(origin, run.after);
+    if (known !== undefined) beginAt(known, run.after);
     this.#enter(source, Math.max(raised + count - 1, before), known);
     const had = Math.max(0, Math.min(count, before + 1 - raised));
     if (known === undefined) return { had, missing: this.#hasBeenAway && before === 0 ? raised - 1 : 0 };
@@ -206,12 +209,14 @@ export class Tracker {
       const known = this.#knownOf(origin, through);
       const missing = Math.max(0, raised - known.through);
       known.through += missing;
+      if (missing > 0) known.mayBeginEarlier = false;
       return missing;
     }
     const reached = this.#of(source);
     if (origin !== undefined) {
       const isKnown = this.#hasBeenAway || this.#known.get(origin.name) !== undefined;
       const known = reached?.origin ?? this.#knownOf(origin, through);
+      beginAt(known, through);
       // Whatever was made of these events and is not here is lost.
       const isBroken = raised > (reached?.raised ?? (isKnown ? 0 : raised));
       // Of what its modulator had gathered all was accounted for before: each of its events that is missing stands for one at least.
@@ -258,9 +263,12 @@ export class Tracker {
       if (known === undefined || raised > 0n)
         this.#enter(of, Math.max(Number(raised), this.#before.of(of)), known);
       // Whoever has a modulator by now goes on behind that, too.
-      if (known === undefined) this.#knownOf(of, Number(raised));
+      if (known === undefined) this.#knownOf(of, Number(raised)).mayBeginEarlier = false;
       // Several modulators may have made what it has had of one source.
-      if (known !== undefined) reach(known, of, Number(through));
+      if (known !== undefined) {
+        known.mayBeginEarlier = false;
+        reach(known, of, Number(through));
+      }
     }
     this.hasRestarted = false;
     this.#toldMakers.clear();
@@ -310,11 +318,18 @@ export class Tracker {
   #knownOf(source: TrackedSource, begin: number): Known {
     let known = this.#known.get(source.name);
     if (known === undefined) {
-      known = { source, through: this.#hasBeenAway ? 0 : begin, by: 0n, makers: new Few(), heard: 0 };
+      const [through, mayBeginEarlier] = this.#hasBeenAway ? [0, false] : [begin, true];
+      known = { source, through, by: 0n, mayBeginEarlier, makers: new Few(), heard: 0 };
       this.#known.set(source.name, known);
     }
     return known;
   }
+}
+
+/** The first word on what is made of a raw source begins behind this event. */
+function beginAt(known: Known, after: number): void {
+  if (known.mayBeginEarlier) known.through = Math.min(known.through, after);
+  known.mayBeginEarlier = false;
 }
 
 /** The incarnation of the modulator that makes a derived source's events. */

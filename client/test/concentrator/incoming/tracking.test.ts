@@ -249,6 +249,27 @@ test("PROV-5: of a source that begins while the consumer is there, all is to be 
   expect(tracker.place(other, 0, before, 70, 70)).toBe(0);
 });
 
+test("PROV-5: a new consumer whose modulator is behind, for the sake of others, is told what it misses from its first event on", () => {
+  const [raw, made, other] = [9n, 1n << 40n, 2n << 40n].map(id => new TrackedSource(id, false)) as [
+    TrackedSource,
+    TrackedSource,
+    TrackedSource,
+  ];
+  const begun = (): Tracker => {
+    const tracker = new Tracker();
+    expect(tracker.place(raw, 0, raw, 200, 200)).toBe(0);
+    return tracker;
+  };
+  const tracker = begun();
+  expect(tracker.take(made, run(1, 10, 90, 100), raw)).toEqual({ had: 0, missing: 0 });
+  expect(tracker.place(other, 0, raw, 200, 200)).toBe(100);
+  const placed = begun();
+  expect(placed.place(made, 0, raw, 80, 90)).toBe(0);
+  expect(placed.take(made, run(1, 1, 95, 100), raw)).toEqual({ had: 0, missing: 5 });
+  // What is made first may begin later, too.
+  expect(begun().take(made, run(1, 1, 230, 240), raw)).toEqual({ had: 0, missing: 30 });
+});
+
 test("PROV-7: one that goes on where several modulators had brought it is as far as the farthest of them", () => {
   const tracker = new Tracker();
   const place = { urgent: false, origin: 9n };
