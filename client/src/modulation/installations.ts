@@ -64,6 +64,8 @@ export class Installations {
   readonly #names: FeedNames;
   /** Installations by their numbers at the host. */
   readonly #installed = new Map<number, Installation>();
+  /** By the number of what feeds them. */
+  readonly #fed = new Map<number, Set<Installation>>();
   /** The names of the derived channels that producers here publish into, by their numbers. */
   readonly #direct = new Map<number, string>();
 
@@ -88,11 +90,17 @@ export class Installations {
 
   add(installation: Installation): void {
     this.#installed.set(installation.hosted, installation);
+    const { input } = installation;
+    this.#fed.set(input, (this.#fed.get(input) ?? new Set()).add(installation));
     this.meet(installation);
   }
 
-  delete({ hosted }: Installation): void {
+  delete(installation: Installation): void {
+    const { hosted, input } = installation;
     this.#installed.delete(hosted);
+    const others = this.#fed.get(input);
+    others?.delete(installation);
+    if (others?.size === 0) this.#fed.delete(input);
   }
 
   /** The installation that makes this derived channel of what this process raises, or that one. */
@@ -128,15 +136,13 @@ export class Installations {
   }
 
   /** Modulators that are fed by this. */
-  fedBy(feed: string): Installation[] {
-    const number = this.#names.numberOf(feed);
-    if (number === undefined) return [];
-    return [...this].filter(({ input }) => input === number);
+  fedBy(feed: string): Iterable<Installation> {
+    return this.#fed.get(this.#names.numberOf(feed) ?? 0) ?? [];
   }
 
   /** Modulators here whose input is raised there, directly or one behind the other, each with the first of those. */
   madeOf(feed: string): Map<Installation, Installation> {
-    const made = new Map(this.fedBy(feed).map(first => [first, first]));
+    const made = new Map(Array.from(this.fedBy(feed), first => [first, first]));
     for (const [installation, first] of made)
       for (const next of this.fedBy(installation.makes)) made.set(next, first);
     return made;
@@ -144,10 +150,13 @@ export class Installations {
 
   /** Length of the longest row of modulators behind each other. */
   get depth(): number {
-    const depthOf = (feed: string): number =>
-      this.fedBy(feed).reduce((depth, { makes }) => Math.max(depth, 1 + depthOf(makes)), 0);
+    const depthOf = (feed: string): number => {
+      let depth = 0;
+      for (const { makes } of this.fedBy(feed)) depth = Math.max(depth, 1 + depthOf(makes));
+      return depth;
+    };
     let depth = 0;
-    for (const { feed } of this) depth = Math.max(depth, depthOf(feed));
+    for (const feed of new Set(Array.from(this, ({ feed }) => feed))) depth = Math.max(depth, depthOf(feed));
     return depth;
   }
 
