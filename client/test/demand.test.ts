@@ -1,4 +1,4 @@
-import { type Modulator, rateLimit } from "@jecho/client";
+import { type Modulator, modulatorFrom, rateLimit } from "@jecho/client";
 import { expect, test } from "vitest";
 import { numbered, rigAt } from "./placement-rig.ts";
 import { startRig, Tick } from "./rig.ts";
@@ -80,3 +80,24 @@ test.each(["gateway", "consumer"] as const)(
       .toMatchObject({ consumers: 1, derived: [], mostPerSecond: Number.POSITIVE_INFINITY });
   },
 );
+
+test("of the demand through very many modulators, which is told once in a while, a producer knows all in the end", async () => {
+  await using rig = await startRig({ modulatorsPerConnection: 200 });
+  const producer = await rig
+    .session({ modulators: { most: 200 } })
+    .channel("a", Tick)
+    .produce();
+  const watching = rig.session().channel("a", Tick);
+  const consumers = await Promise.all(
+    Array.from({ length: 150 }, (_, wanted) => {
+      const modulator = modulatorFrom(
+        (event: typeof Tick.event, { parameters }) => event.n === parameters.wanted,
+        { parameters: { wanted } },
+      );
+      return watching.subscribe(() => {}, { modulator });
+    }),
+  );
+  await expect.poll(() => producer.demand).toMatchObject({ total: 150, derived: { length: 150 } });
+  await Promise.all(consumers.map(consumer => consumer.close()));
+  await expect.poll(() => producer.demand).toMatchObject({ total: 0, derived: { length: 0 } });
+});

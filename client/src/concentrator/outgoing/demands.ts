@@ -21,6 +21,11 @@ interface DemandsParts {
 /** The gateway's notice about a channel or derived channel. */
 type Told = Pick<Demand, "channel" | "consumers" | "unheard">;
 
+/** Each word on a channel's demand names all of its modulators. With more than so many it is told once in a while... */
+const MOST_AT_ONCE = 64;
+/** ...of so many milliseconds for each of them. */
+const PAUSE_MS = 0.02;
+
 /** Tracks the demand for what is raised and made here: of consumers elsewhere, as the gateway says, and of those of this process. */
 export class Demands {
   readonly #index: EndpointIndex;
@@ -28,6 +33,8 @@ export class Demands {
   readonly #reception: Reception;
   readonly #outbox: Outbox;
   readonly #hold: Hold;
+  /** Channels whose demand was told a moment ago, and whether it has changed since. */
+  readonly #pausing = new Map<string, boolean>();
 
   readonly #onOpened: (producer: ProducerEndpoint) => void;
 
@@ -124,12 +131,27 @@ export class Demands {
 
   /** Tells a channel's producers here what is wanted of them, by all. */
   tell(base: string): void {
+    if (this.#pausing.has(base)) {
+      this.#pausing.set(base, true);
+      return;
+    }
     const derived = this.#modulation.derivedOf(base, number => this.#reception.consumersOf(number));
     for (const producer of this.#index.producersNamed(base)) {
       const { id: endpoint, listener, channelNumber, elsewhere, unheard } = producer;
       const here = this.#reception.consumersOf(channelNumber);
       listener.notify({ is: "demand", endpoint, demand: wantedOf(elsewhere - unheard + here, derived) });
     }
+    if (derived.length > MOST_AT_ONCE) this.#pause(base, PAUSE_MS * derived.length);
+  }
+
+  #pause(base: string, ms: number): void {
+    this.#pausing.set(base, false);
+    const timer = setTimeout(() => {
+      const isChanged = this.#pausing.get(base);
+      this.#pausing.delete(base);
+      if (isChanged) this.tell(base);
+    }, ms);
+    (timer as { unref?: () => void }).unref?.();
   }
 
   /** Tells them of a shared object that modulators of the channel read. */
