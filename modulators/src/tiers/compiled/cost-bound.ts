@@ -26,8 +26,8 @@ export class CostBound {
   stepsFor(events: number, bytes: number): number {
     if (bytes > this.#mostBytes) return Number.POSITIVE_INFINITY;
     let most = events * this.#steps;
-    for (const [i, size] of SIZES.entries())
-      most += (this.#perElement[i] as number) * Math.floor(bytes / size);
+    for (let i = 0; i < SIZES.length; i++)
+      most += (this.#perElement[i] as number) * Math.floor(bytes / (SIZES[i] as number));
     return most;
   }
 }

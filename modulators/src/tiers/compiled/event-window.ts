@@ -76,13 +76,16 @@ export class EventWindow {
     const { first, end } = this.#part;
     const shift = WINDOW.events - (bounds[2 * first] as number);
     const words = this.#words;
-    const count = picks?.length ?? end - first;
-    for (let i = 0, at = WINDOW.table / 4; i < count; i++) {
-      const event = picks === undefined ? first + i : (picks[i] as number);
+    this.#picks = picks;
+    let at = WINDOW.table / 4;
+    if (picks === undefined) {
+      for (let i = 2 * first; i < 2 * end; i++) words[at++] = (bounds[i] as number) + shift;
+      return;
+    }
+    for (const event of picks) {
       words[at++] = (bounds[2 * event] as number) + shift;
       words[at++] = (bounds[2 * event + 1] as number) + shift;
     }
-    this.#picks = picks;
   }
 
   /** Copies a modulator's texts. The same list stands for the same texts. */

@@ -152,10 +152,10 @@ export class GuardIndex {
     for (const [name, field] of this.#fields) if (field === entry.field) this.#fields.delete(name);
   }
 
-  /** The modulators that a run concerns. */
-  concerned({ bytes, bounds, first, end }: Stretch): ConcernedModulator[] {
+  /** The modulators that a run concerns; undefined for all. */
+  concerned({ bytes, bounds, first, end }: Stretch): ConcernedModulator[] | undefined {
+    if (this.#entries.size === 0) return undefined;
     const concerned: ConcernedModulator[] = [...this.#unguarded.values()];
-    if (this.#entries.size === 0) return concerned;
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     // They are not kept with the entries: what lives until a program's next run is what engines collect at a high price.
     const picked = new Map<number, number[]>();

@@ -203,15 +203,16 @@ export class LocalTier implements Tier {
     const events = run.stretch();
     const { bytes, bounds, first, end } = events;
     const chunks: readonly RunChunk[] = [{ bytes, bounds, first, end, isLent: run instanceof LentRun }];
+    const { token, producer, flags, versions, count } = run;
+    const call = (local: Local, picks?: readonly number[]): void => {
+      this.#turn(local, () => local.running.run(chunks, token, producer, flags, versions, picks), of, count);
+    };
     const concerned = this.concerned(run, events);
-    const called: Local[] = [];
-    for (const [local, picks] of callsOf(feed, concerned)) {
-      const { token, producer, flags, versions } = run;
-      const act = (): number => local.running.run(chunks, token, producer, flags, versions, picks);
-      this.#turn(local, act, of, run.count);
-      called.push(local);
-    }
-    this.#given(feed, called, run.count, of);
+    if (concerned === undefined) {
+      // What one of them makes may be the end of another.
+      for (const local of [...feed.modulators.values()]) if (isThere(local)) call(local);
+    } else this.#given(feed, this.#callConcerned(feed, concerned, call), of);
+    feed.events += count;
     this.#tag = outer;
     if (tag !== undefined) tell(() => this.#events.onDone?.(tag));
     return true;
@@ -225,15 +226,38 @@ export class LocalTier implements Tier {
     return undefined;
   }
 
-  /** A feed's modulators were given so many events, these among them by a call: the others are told of when they are asked. */
-  #given(feed: LocalFeed, called: readonly Local[], events: number, of: Provenance | undefined): void {
-    feed.events += events;
+  /** Calls those that a run concerns, and those with events in their queues. @returns who was called */
+  #callConcerned(
+    { modulators, waiting }: LocalFeed,
+    concerned: readonly ConcernedModulator[],
+    call: (local: Local, picks?: readonly number[]) => void,
+  ): Local[] {
+    const others = waiting.size === 0 ? waiting : new Set(waiting);
+    const called: Local[] = [];
+    for (const { derived, picks } of concerned) {
+      const local = modulators.get(derived);
+      if (local === undefined) continue;
+      others.delete(local);
+      called.push(local);
+      call(local, picks);
+    }
+    for (const local of others === waiting ? [] : others) {
+      if (!isThere(local)) continue;
+      called.push(local);
+      call(local, NO_PICKS);
+    }
+    return called;
+  }
+
+  /** These modulators were called with a stretch, and the feed's others are told of it when they are asked. */
+  #given(feed: LocalFeed, called: readonly Local[], of: Provenance | undefined): void {
+    if (of === undefined) return;
     let present = 0;
-    for (const local of called) if (feed.modulators.get(local.running.derived) === local) present++;
-    const isAnyLeft = present < feed.modulators.size;
-    if (isAnyLeft && of !== undefined) feed.stretches.add(of);
+    for (const local of called) if (isThere(local)) present++;
+    if (present === feed.modulators.size) return;
+    feed.stretches.add(of);
     for (const local of called) local.said = feed.stretches.now;
-    if (isAnyLeft && of !== undefined) tell(() => this.#events.onUnseen?.());
+    tell(() => this.#events.onUnseen?.());
   }
 
   pass(channel: number, of: Provenance): void {
@@ -373,25 +397,10 @@ export class LocalTier implements Tier {
   }
 }
 
-/** The modulators that are called with a run, each with its events: those that it concerns, and those with events in their queues. */
-function* callsOf(
-  { modulators, waiting }: LocalFeed,
-  concerned: readonly ConcernedModulator[] | undefined,
-): Generator<[Local, readonly number[] | undefined]> {
-  // What one of them makes may be the end of another.
-  const isThere = (local: Local): boolean => modulators.get(local.running.derived) === local;
-  if (concerned === undefined) {
-    for (const local of [...modulators.values()]) if (isThere(local)) yield [local, undefined];
-    return;
-  }
-  const others = new Set(waiting);
-  for (const { derived, picks } of concerned) {
-    const local = modulators.get(derived);
-    if (local === undefined) continue;
-    others.delete(local);
-    yield [local, picks];
-  }
-  for (const local of others) if (isThere(local)) yield [local, NO_PICKS];
+/** Whether a modulator is still there. */
+function isThere(local: Local): boolean {
+  const { feed, running } = local;
+  return feed.modulators.get(running.derived) === local;
 }
 
 function made(local: Local): readonly EventsFrame[] {
