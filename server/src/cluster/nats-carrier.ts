@@ -29,7 +29,7 @@ const PACKET_BYTES = 64 << 10;
 const WINDOW_BYTES = 1 << 20;
 /** Bytes after which the receiver says how far it is. */
 const TAKEN_EVERY_BYTES = WINDOW_BYTES >> 2;
-/** Time until it is asked whether all has come, where it does not say so, and until that counts as lost. */
+/** Time that the other side may say nothing until it is asked whether all has come, and until it counts as gone. */
 const ASK_MS = 500;
 const DEAD_MS = 3000;
 
@@ -49,7 +49,7 @@ export class NatsCarrier implements TrunkCarrier {
   #sentBytes = 0;
   #takenBytes = 0;
   #askedAt = 0;
-  /** When all that was sent was last known to have come, or more of it. */
+  /** When the other side last said what has come. */
   #goodAt = performance.now();
   #receivedBytes = 0;
   #toldBytes = 0;
@@ -126,12 +126,8 @@ export class NatsCarrier implements TrunkCarrier {
     }
   }
 
-  /** Asks whether all has come, where that is not known, and ends a carrier whose other side does not say so. */
+  /** Asks whether all has come, and ends a carrier whose other side does not answer. */
   look(now: number): void {
-    if (this.#sentBytes === this.#takenBytes) {
-      this.#goodAt = now;
-      return;
-    }
     if (now - this.#goodAt > DEAD_MS) return this.end();
     if (now - Math.max(this.#goodAt, this.#askedAt) < ASK_MS) return;
     this.#askedAt = now;
@@ -158,7 +154,6 @@ export class NatsCarrier implements TrunkCarrier {
       }
       this.#queue.splice(0, messages);
       this.#queuedBytes -= bytes;
-      if (this.#sentBytes === this.#takenBytes) this.#goodAt = performance.now();
       this.#send(PACKET.data, this.#sentBytes, parts);
       this.#sentBytes += bytes;
     }
@@ -182,7 +177,7 @@ export class NatsCarrier implements TrunkCarrier {
   }
 
   #taken(count: number): void {
-    if (count <= this.#takenBytes || count > this.#sentBytes) return;
+    if (count < this.#takenBytes || count > this.#sentBytes) return;
     this.#takenBytes = count;
     this.#goodAt = performance.now();
     const hadWaiting = this.#queuedBytes > 0;

@@ -1,21 +1,16 @@
-import { randomBytes, randomInt } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { JechoError } from "@jecho/shared";
 import type { KvEntry, KvWatchEntry } from "@nats-io/kv";
-import type { Msg, NatsConnection, QueuedIterator, Subscription } from "@nats-io/transport-node";
+import type { NatsConnection, QueuedIterator, Subscription } from "@nats-io/transport-node";
 import type { ClusterEvents, Interconnect } from "./interconnect.ts";
-import { NatsCarrier, PACKET } from "./nats-carrier.ts";
 import { connectNats, type NatsClusterOptions } from "./nats-connection.ts";
 import { isKnownVersion, LEASE_MS, NatsLease, readMember } from "./nats-lease.ts";
+import { NatsWays } from "./nats-ways.ts";
 
-/** A packet's header: its kind (1 byte), 7 bytes of nothing, the carrier's number and a count, of 8 bytes each. */
-const HEADER_BYTES = 24;
 const ID_BYTES = 12;
 /** Interval of renewals of a lease, and of looks at what does not come. */
 const RENEW_MS = 750;
 const LOOK_MS = 100;
-/** Time until a carrier that ended is opened again: a random part of the double of it; and until a question whether it is open is asked again. */
-const AGAIN_MS = 250;
-const NO_BYTES = new Uint8Array(0);
 
 /** Another member. */
 interface Other {
@@ -28,31 +23,16 @@ interface Other {
   isDoubted: boolean;
 }
 
-/** A carrier to or from another member. */
-interface Way {
-  readonly carrier: NatsCarrier;
-  readonly index: number;
-  readonly isOpener: boolean;
-  askedAt: number;
-}
-
-/** Who opens a carrier. */
-interface CarrierRequest {
-  readonly index: number;
-  readonly id: string;
-}
-
 /** Carriers and members by NATS. While NATS cannot be reached, and when its lease has run out, this gateway is no member. */
 export class NatsInterconnect implements Interconnect {
   readonly #connection: NatsConnection;
   readonly #lease: NatsLease;
   readonly #prefix: string;
   readonly #replicas: number;
-  readonly #limitBytes: number;
   readonly #log: (line: string) => void;
   readonly #others = new Map<number, Other>();
-  readonly #ways = new Map<number, Way>();
-  readonly #timers = new Set<NodeJS.Timeout>();
+  readonly #ways: NatsWays;
+  readonly #timers: readonly NodeJS.Timeout[];
   #id: string;
   /** Under which it was reached before it parted. */
   #formerId: string;
@@ -62,7 +42,9 @@ export class NatsInterconnect implements Interconnect {
   /** The lease may run out from then on. */
   #validUntil: number;
   #isConnected = true;
-  #isRenewing = false;
+  #renewal: Promise<void> | undefined;
+  /** When the watch last told of this gateway's own renewals, which it does as long as it tells of others'. */
+  #heardAt = 0;
   #events: ClusterEvents | undefined;
   #subscription: Subscription | undefined;
   #watch: QueuedIterator<KvWatchEntry> | undefined;
@@ -81,10 +63,18 @@ export class NatsInterconnect implements Interconnect {
     this.#id = id;
     this.#formerId = id;
     this.#validUntil = sentAt + LEASE_MS;
-    this.#limitBytes = limitBytes;
+    this.#ways = new NatsWays(connection, prefix, limitBytes, {
+      self: () =>
+        this.isMember && this.#events !== undefined ? { index: this.self, id: this.#id } : undefined,
+      idOf: index => this.#others.get(index)?.id,
+      opened: (index, carrier) => (this.#events as ClusterEvents).opened(index, carrier),
+      accepted: (index, carrier) => (this.#events as ClusterEvents).accepted(index, carrier),
+    });
     this.#log = log;
-    this.#timers.add(setInterval(() => void this.#renew(), RENEW_MS).unref());
-    this.#timers.add(setInterval(() => this.#look(), LOOK_MS).unref());
+    this.#timers = [
+      setInterval(() => this.#renew(), RENEW_MS).unref(),
+      setInterval(() => this.#look(), LOOK_MS).unref(),
+    ];
     void this.#follow();
   }
 
@@ -142,6 +132,7 @@ export class NatsInterconnect implements Interconnect {
     if (this.#state === "ended") return;
     const wasMember = this.isMember;
     this.#finish();
+    await this.#renewal;
     // Without it the others notice a little later.
     if (wasMember) await this.#lease.end().catch(() => {});
     await this.#connection.close();
@@ -150,25 +141,34 @@ export class NatsInterconnect implements Interconnect {
   #finish(): void {
     this.#state = "ended";
     this.#watch?.stop();
-    for (const { carrier } of [...this.#ways.values()]) carrier.end();
+    this.#ways.end();
     for (const timer of this.#timers) clearTimeout(timer);
   }
 
   /** Is reached, and hears of others, from now on. */
   async #begin(): Promise<void> {
-    this.#subscription = this.#connection.subscribe(this.#subjectOf(this.#id), {
+    this.#subscription = this.#connection.subscribe(this.#ways.subjectOf(this.#id), {
       callback: (error, message) => {
-        if (error === null) this.#packet(message);
+        if (error === null) this.#ways.packet(message.data);
       },
     });
     const now = performance.now();
     for (const [index, other] of this.#others) {
       other.seenAt = now;
-      this.#open(index, other);
+      this.#ways.open(index, other.id);
     }
+    await this.#listen();
+  }
+
+  /** Hears what the bucket has, and what changes there. */
+  async #listen(): Promise<void> {
+    this.#watch?.stop();
+    this.#watch = undefined;
+    this.#heardAt = performance.now();
+    const id = this.#id;
     const watch = await this.#lease.bucket.watch();
     // It may have parted meanwhile.
-    if (this.#state !== "member") return watch.stop();
+    if (this.#state !== "member" || this.#id !== id || this.#watch !== undefined) return watch.stop();
     this.#watch = watch;
     void this.#hear(watch);
   }
@@ -186,24 +186,20 @@ export class NatsInterconnect implements Interconnect {
         this.#part("the connection to NATS broke");
       } else if (type === "reconnect") {
         this.#isConnected = true;
-        void this.#renew();
+        this.#renew();
       }
     }
     if (this.#state !== "ended") this.#expel("NATS wants no connection of this gateway");
   }
 
-  async #renew(): Promise<void> {
-    if (this.#isRenewing || !this.#isConnected || this.#state === "ended") return;
-    this.#isRenewing = true;
-    try {
-      if (this.#state === "member") await this.#stay();
-      else await this.#rejoin();
-    } catch (error) {
+  #renew(): void {
+    if (this.#renewal !== undefined || !this.#isConnected || this.#state === "ended") return;
+    this.#renewal = (this.#state === "member" ? this.#stay() : this.#rejoin())
       // NATS does not answer: the lease runs out, or has.
-      if (!(error instanceof Error)) throw error;
-    } finally {
-      this.#isRenewing = false;
-    }
+      .catch(() => {})
+      .finally(() => {
+        this.#renewal = undefined;
+      });
   }
 
   async #stay(): Promise<void> {
@@ -229,7 +225,8 @@ export class NatsInterconnect implements Interconnect {
     if (this.#events === undefined) return;
     this.#events.rejoined(this.#wasReplaced);
     this.#wasReplaced = false;
-    await this.#begin();
+    // Where that fails it is tried again.
+    this.#begin().catch(() => {});
   }
 
   #part(why: string): void {
@@ -241,7 +238,7 @@ export class NatsInterconnect implements Interconnect {
     this.#watch?.stop();
     this.#watch = undefined;
     this.#subscription?.unsubscribe();
-    for (const { carrier } of [...this.#ways.values()]) carrier.end();
+    this.#ways.end();
   }
 
   #expel(why: string): void {
@@ -255,10 +252,8 @@ export class NatsInterconnect implements Interconnect {
     if (this.#state !== "member") return;
     if (!this.isMember) return this.#part("the lease ran out");
     const now = performance.now();
-    for (const [number, way] of [...this.#ways]) {
-      if (way.carrier.hasBegun) way.carrier.look(now);
-      else if (way.isOpener && now - way.askedAt > AGAIN_MS) this.#askToOpen(number, way);
-    }
+    if (this.#events !== undefined && now - this.#heardAt > LEASE_MS) this.#listen().catch(() => {});
+    this.#ways.look(now);
     for (const [index, other] of this.#others)
       if (now - other.seenAt > LEASE_MS && !other.isDoubted) void this.#doubt(index, other);
   }
@@ -274,6 +269,7 @@ export class NatsInterconnect implements Interconnect {
   /** What the bucket has of a member. */
   #noted(entry: KvEntry): void {
     const index = Number(entry.key);
+    if (index === this.self) this.#heardAt = performance.now();
     if (index === this.self || this.#state !== "member") return;
     const member = readMember(entry);
     if (member === undefined) return this.#gone(index);
@@ -287,121 +283,18 @@ export class NatsInterconnect implements Interconnect {
       );
       return this.#gone(index);
     }
-    this.#closeWays(index);
+    this.#ways.close(index);
     const other = { id: member.id, host: member.host, revision, seenAt, isDoubted: false };
     this.#others.set(index, other);
     if (known === undefined) this.#events?.came(index);
-    this.#open(index, other);
+    this.#ways.open(index, other.id);
   }
 
   #gone(index: number): void {
     if (!this.#others.has(index)) return;
-    this.#closeWays(index);
+    this.#ways.close(index);
     this.#events?.left(index);
     this.#others.delete(index);
-  }
-
-  #closeWays(index: number): void {
-    for (const way of [...this.#ways.values()]) if (way.index === index) way.carrier.close();
-  }
-
-  #open(index: number, other: Other): void {
-    if (this.#state !== "member" || this.#others.get(index) !== other) return;
-    const number = randomInt(2 ** 47);
-    const carrier = this.#carrier(number, index, other.id, () => {
-      const timer = setTimeout(
-        () => {
-          this.#timers.delete(timer);
-          this.#open(index, other);
-        },
-        2 * AGAIN_MS * Math.random(),
-      ).unref();
-      this.#timers.add(timer);
-    });
-    const way = { carrier, index, isOpener: true, askedAt: 0 };
-    this.#ways.set(number, way);
-    this.#askToOpen(number, way);
-  }
-
-  #askToOpen(number: number, way: Way): void {
-    way.askedAt = performance.now();
-    const id = this.#others.get(way.index)?.id;
-    const request: CarrierRequest = { index: this.self, id: this.#id };
-    if (id !== undefined) this.#send(id, number, PACKET.open, 0, [Buffer.from(JSON.stringify(request))]);
-  }
-
-  #carrier(number: number, index: number, id: string, ended: () => void): NatsCarrier {
-    return new NatsCarrier(
-      (kind, count, parts) => this.#send(id, number, kind, count, parts),
-      () => (this.#connection.info?.max_payload ?? 1 << 20) - HEADER_BYTES,
-      this.#limitBytes,
-      () => {
-        this.#ways.delete(number);
-        if (this.#others.get(index)?.id === id) ended();
-      },
-    );
-  }
-
-  /** Another gateway asks for a carrier. Where its lease is not known here yet, it asks again. */
-  #accept(number: number, { index, id }: CarrierRequest): void {
-    if (this.#others.get(index)?.id !== id) return;
-    const known = this.#ways.get(number);
-    if (known === undefined) {
-      for (const way of [...this.#ways.values()])
-        if (way.index === index && !way.isOpener) way.carrier.close();
-      const carrier = this.#carrier(number, index, id, () => {});
-      this.#ways.set(number, { carrier, index, isOpener: false, askedAt: 0 });
-      this.#send(id, number, PACKET.opened, 0, []);
-      if (this.#events !== undefined) carrier.begin(this.#events.accepted(index, carrier));
-    } else this.#send(id, number, PACKET.opened, 0, []);
-  }
-
-  #packet({ data }: Msg): void {
-    // One that was stopped has packets from before, and may have no lease by now.
-    if (!this.isMember || data.byteLength < HEADER_BYTES) return;
-    const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
-    const [kind, number, count] = [view.getUint8(0), view.getFloat64(8, true), view.getFloat64(16, true)];
-    const bytes = data.byteLength === HEADER_BYTES ? NO_BYTES : data.subarray(HEADER_BYTES);
-    if (kind === PACKET.open) {
-      const request = requestOf(bytes);
-      if (request !== undefined) this.#accept(number, request);
-      return;
-    }
-    const way = this.#ways.get(number);
-    if (way === undefined) return;
-    if (kind !== PACKET.opened) return way.carrier.packet(kind, count, bytes);
-    if (!way.carrier.hasBegun && this.#events !== undefined)
-      way.carrier.begin(this.#events.opened(way.index, way.carrier));
-  }
-
-  #send(id: string, number: number, kind: number, count: number, parts: readonly Uint8Array[]): void {
-    if (!this.#isConnected || this.#connection.isClosed()) return;
-    let bytes = HEADER_BYTES;
-    for (const part of parts) bytes += part.byteLength;
-    const packet = new Uint8Array(bytes);
-    const view = new DataView(packet.buffer);
-    view.setUint8(0, kind);
-    view.setFloat64(8, number, true);
-    view.setFloat64(16, count, true);
-    let at = HEADER_BYTES;
-    for (const part of parts) {
-      packet.set(part, at);
-      at += part.byteLength;
-    }
-    this.#connection.publish(this.#subjectOf(id), packet);
-  }
-
-  #subjectOf(id: string): string {
-    return `${this.#prefix}.way.${id}`;
-  }
-}
-
-/** Undefined where it is none. */
-function requestOf(bytes: Uint8Array): CarrierRequest | undefined {
-  try {
-    return JSON.parse(Buffer.from(bytes).toString()) as CarrierRequest;
-  } catch {
-    return undefined;
   }
 }
 

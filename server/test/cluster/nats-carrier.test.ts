@@ -64,7 +64,17 @@ test("CLU-7: where all has come the same question ends nothing", async () => {
   await settled();
   carriers[0].look(performance.now() + LATER_MS);
   await settled();
-  for (const carrier of carriers) carrier.look(performance.now() + 10 * LATER_MS);
+  for (const carrier of carriers) carrier.look(performance.now() + LATER_MS);
   await settled();
   expect([near.hasEnded, far.hasEnded]).toEqual([false, false]);
+});
+
+test("CLU-7: a carrier whose other side answers nothing any more ends", async () => {
+  const { near, carriers } = connected(() => true);
+  carriers[0].look(performance.now() + LATER_MS);
+  await settled();
+  expect(near.hasEnded).toBe(false);
+  carriers[0].look(performance.now() + 10 * LATER_MS);
+  await settled();
+  expect(near.hasEnded).toBe(true);
 });
