@@ -9,7 +9,7 @@ import { formatGoals, Report } from "./report.ts";
 import type { Suite } from "./suite.ts";
 import { channels } from "./suites/channels.ts";
 import { chaos } from "./suites/chaos.ts";
-import { cluster } from "./suites/cluster.ts";
+import { cluster, natsCluster } from "./suites/cluster.ts";
 import { compiled } from "./suites/compiled.ts";
 import { connections } from "./suites/connections.ts";
 import { delivery } from "./suites/delivery.ts";
@@ -36,6 +36,7 @@ const SUITES: readonly Suite[] = [
   types,
   chaos,
   cluster,
+  natsCluster,
   hostile,
 ];
 const USAGE = `npm run bench [-- SUITE ...] [--quick] [--readme]

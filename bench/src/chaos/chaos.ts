@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { add, CATEGORIES, emptyVerdicts, type Verdict, type Verdicts } from "./checker.ts";
-import { FAULT_NAMES, FAULTS, type FaultName, whyNot } from "./faults.ts";
+import { FAULT_NAMES, FAULTS, type FaultName, OF_NATS, whyNot } from "./faults.ts";
 import { Random } from "./random.ts";
 import { type Outcome, World } from "./world.ts";
 
@@ -10,6 +10,8 @@ export interface ChaosOptions {
   readonly seed: number;
   /** Number of gateways: 1 by default. */
   readonly gateways?: number;
+  /** Whether they are joined by NATS. */
+  readonly byNats?: boolean;
   /** What goes wrong: all kinds by default. */
   readonly kinds?: readonly FaultName[];
   /** Faults at once, at most: 3 by default. */
@@ -66,7 +68,7 @@ class ChaosRun {
 
   constructor(options: ChaosOptions) {
     this.#options = options;
-    const kinds = options.kinds ?? FAULT_NAMES;
+    const kinds = (options.kinds ?? FAULT_NAMES).filter(kind => options.byNats || !OF_NATS.has(kind));
     this.#kindsToDo = kinds.filter(kind => whyNot(kind) === undefined);
     this.#skipped = kinds.flatMap(kind => {
       const why = whyNot(kind);
@@ -122,9 +124,10 @@ class ChaosRun {
 
   /** Does what is planned, as long as everything comes to be as it was: what is broken for good is not to be blamed on the next fault. */
   async #inWorld(plan: FaultName[][], random: Random): Promise<void> {
-    const { patienceMs = 60_000, gateways = 1, log } = this.#options;
+    const { patienceMs = 60_000, gateways = 1, byNats = false, log } = this.#options;
     const world = await World.start(random, {
       gateways,
+      byNats,
       patienceMs,
       hasOwnDisk: plan.flat().includes("disk-full"),
       hasChecksums: plan.flat().includes("bit-flipped-on-wire"),
@@ -138,6 +141,9 @@ class ChaosRun {
         const outcome = await world.settle();
         this.#judge(group, outcome);
         isWhole = outcome.isWhole;
+        if (!isWhole)
+          for (const { log } of world.gateways)
+            for (const line of log.slice(-30)) this.#say(`gateway: ${line}`);
       }
     } catch (error) {
       for (const { log } of world.gateways) for (const line of log.slice(-20)) this.#say(`gateway: ${line}`);

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import type { TestNats } from "@jecho/e2e/nats";
 import { childrenOf } from "../processes.ts";
 import type { Source } from "./checker.ts";
 import type { ConsumerParty } from "./consumer-party.ts";
@@ -33,6 +34,18 @@ export const FAULTS = {
     if (world.gateways.length > 1) world.gatewayDied();
     return stop(() => gateway.pid, random);
   },
+  "nats-killed": (world, random) =>
+    withNats(world, async nats => {
+      await nats.kill();
+      await delay(random.pick(STOPS_MS));
+      await nats.restart();
+    }),
+  "nats-stopped": (world, random) =>
+    withNats(world, async nats => {
+      nats.signal("SIGSTOP");
+      await delay(random.pick(STOPS_MS));
+      nats.signal("SIGCONT");
+    }),
   "producer-stopped": (world, random) =>
     withOne(world, world.producers, random, ({ worker }) => stop(() => worker.pid, random)),
   "consumer-stopped": (world, random) =>
@@ -169,6 +182,9 @@ export const FAULTS = {
 export type FaultName = keyof typeof FAULTS;
 export const FAULT_NAMES = Object.keys(FAULTS) as FaultName[];
 
+/** Faults of the server that joins the gateways. */
+export const OF_NATS: ReadonlySet<FaultName> = new Set(["nats-killed", "nats-stopped"]);
+
 /** Why this cannot be done here; undefined where it can. */
 export function whyNot(kind: FaultName): string | undefined {
   return kind === "disk-full" ? whyNoDisk() : undefined;
@@ -191,6 +207,12 @@ async function restartGateway(
     await meanwhile();
     await gateway.start();
   });
+}
+
+/** The server that joins the gateways, where there is one. */
+async function withNats(world: World, disturb: (nats: TestNats) => Promise<void>): Promise<void> {
+  const { nats } = world;
+  if (nats !== undefined) await world.exclusively(nats, () => disturb(nats));
 }
 
 /** Of those that nobody else disturbs meanwhile. */

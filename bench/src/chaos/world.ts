@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { TestNats } from "@jecho/e2e/nats";
 import { freePort } from "../processes.ts";
 import type { ChaosGatewayOptions } from "../workers/chaos-gateway.ts";
 import { add, emptyVerdicts, type Source, type Verdicts } from "./checker.ts";
@@ -16,6 +17,8 @@ import type { Random } from "./random.ts";
 export interface WorldOptions {
   /** Number of gateways: several are a cluster. */
   readonly gateways: number;
+  /** Whether they are joined by NATS. */
+  readonly byNats: boolean;
   /** Its files lie on a small disk of their own. */
   readonly hasOwnDisk: boolean;
   /** Its messages have checksums: for where bits flip on the way. */
@@ -45,6 +48,8 @@ const LOAD = { batch: 10, everyMs: 30, serves: true, isLater: false } as const;
  * them finds here whom to disturb, and gives them back as they were.
  */
 export class World {
+  /** The server that joins the gateways, where one does. */
+  readonly nats: TestNats | undefined;
   readonly gateways: readonly GatewayParty[];
   readonly producers: readonly ProducerParty[];
   readonly consumers: readonly ConsumerParty[];
@@ -68,12 +73,14 @@ export class World {
 
   private constructor(
     folder: string,
+    nats: TestNats | undefined,
     gateways: readonly GatewayParty[],
     producers: readonly ProducerParty[],
     consumers: readonly ConsumerParty[],
     options: WorldOptions,
   ) {
     this.folder = folder;
+    this.nats = nats;
     this.historyFile = historyFileIn(folder);
     this.gateways = gateways;
     this.producers = producers;
@@ -98,7 +105,8 @@ export class World {
     options.log?.(
       `${options.gateways} gateways ${modulates ? "with" : "without"} processes for modulators, a resume window of ${resumeWindowMs} ms`,
     );
-    const gateways = await startGateways(folder, {
+    const nats = options.byNats ? await TestNats.start() : undefined;
+    const gateways = await startGateways(folder, nats, {
       count: options.gateways,
       checksums: options.hasChecksums,
       resumeWindowMs,
@@ -123,7 +131,7 @@ export class World {
         ProducerParty.create(i + 1, portOf(i + 1), { ...LOAD, modulates }),
       ),
     );
-    const world = new World(folder, gateways, producers, consumers, options);
+    const world = new World(folder, nats, gateways, producers, consumers, options);
     try {
       for (const consumer of consumers) await consumer.start();
       for (const producer of producers) await producer.start();
@@ -240,6 +248,7 @@ export class World {
     await Promise.all([...this.producers, ...this.#visitors, ...this.#watched].map(party => party.stop()));
     await this.#collecting;
     await Promise.all(this.gateways.map(gateway => gateway.stop()));
+    await this.nats?.stop();
     await remove(this.folder);
   }
 
@@ -309,6 +318,7 @@ function historyFileIn(folder: string): string {
 
 async function startGateways(
   folder: string,
+  nats: TestNats | undefined,
   {
     count,
     ...options
@@ -324,9 +334,11 @@ async function startGateways(
         {
           ...options,
           heartbeatMs: 1000,
-          ...(count > 1
-            ? { cluster: { members, self, secretFile } }
-            : { historyFile: historyFileIn(folder) }),
+          ...(nats !== undefined
+            ? { cluster: { nats: { servers: [nats.address] } } }
+            : count > 1
+              ? { cluster: { members, self, secretFile } }
+              : { historyFile: historyFileIn(folder) }),
         },
         ports[i] as number,
       ),
