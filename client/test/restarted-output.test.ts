@@ -89,7 +89,8 @@ test("PROV-7: what a modulator makes again at a restarted gateway comes to nobod
   });
   await using first = connect(behind.address, { ...quick, name: "behind" });
   await using second = connect(ahead.address, { ...quick, name: "ahead" });
-  const producer = await producing.channel("a", Tick).produce();
+  // What comes before the process for modulators is there again is kept for it, however long that takes.
+  const producer = await producing.channel("a", Tick).produce({ history: { events: 100 } });
   const [early, late] = [new Inbox<number>(), new Inbox<number>()];
   const consumer = await first.channel("a", Tick).subscribe(({ n }) => early.put(n), { modulator: SLOW });
   const other = await second.channel("a", Tick).subscribe(({ n }) => late.put(n), { modulator: SLOW });
