@@ -84,7 +84,7 @@ test.each(["gateway", "consumer"] as const)(
 test("of the demand through very many modulators, which is told once in a while, a producer knows all in the end", async () => {
   await using rig = await startRig({ modulatorsPerConnection: 200 });
   const producer = await rig
-    .session({ modulators: { most: 200 } })
+    .session({ modulators: { most: 150 } })
     .channel("a", Tick)
     .produce();
   const watching = rig.session().channel("a", Tick);

@@ -249,6 +249,8 @@ export class Modulation {
       const { schema: declared = NONE, reads = NONE, needs } = said;
       const made = declared.byteLength > 0 ? declared : schema;
       const number = isWanted() ? derived : 0;
+      // It is counted once.
+      if (number !== 0) this.#installing.delete(name);
       const placed = {
         by,
         hosted,
