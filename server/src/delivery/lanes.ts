@@ -108,7 +108,7 @@ export class GatewayLanes {
    * @returns whose it is, or undefined where it was taken before
    */
   take(run: EventsFrame, seq: number): RunSource | undefined {
-    const lane = this.#of(run.producer, run.isUrgent);
+    const lane = this.#of(run.producer, run.isUrgent) ?? this.#goneOf(run.producer, run.isUrgent);
     if (lane === undefined) return NOBODY;
     const last = run.raised + run.count - 1;
     if (last <= lane.raised) return undefined;
@@ -124,6 +124,14 @@ export class GatewayLanes {
     const lane = this.#byProducer.get(numberOf(producer, urgent));
     if (lane !== undefined) this.#newest = lane;
     return lane;
+  }
+
+  /** The lane of a producer that has gone: a modulator elsewhere may still hand on what it made of its last events. */
+  #goneOf(producer: number, urgent: boolean): GatewayLane | undefined {
+    let newest: GatewayLane | undefined;
+    for (const lane of this.#gone?.values() ?? [])
+      if (lane.producer === producer && lane.urgent === urgent && !isUnmade(lane)) newest = lane;
+    return newest;
   }
 
   /** The producer has gone. @param awaitedUntil how long it may come back, in Unix milliseconds @returns where it was */

@@ -1,4 +1,4 @@
-import type { Position } from "@jecho/shared/internal";
+import { EventsFrame, encodeRun, type Position } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import { GatewayLanes } from "../../src/delivery/lanes.ts";
 
@@ -34,6 +34,26 @@ test("DEL-4: a source whose producer came back before its former connection was 
   lanes.place(position(7, 5, 2), 0, "");
   lanes.leave(1);
   expect([...lanes.positions(1, 0)]).toMatchObject([{ source: 7n, producer: 2 }]);
+});
+
+test("PROV-6, DEL-4: what a modulator elsewhere makes of a producer's last events is of its source after that has gone, too", () => {
+  const lanes = new GatewayLanes();
+  lanes.place({ ...position(7, 0), origin: 9n }, 0, "");
+  lanes.leave(1);
+  const header = {
+    channel: 1,
+    producer: 1,
+    raised: 1,
+    token: 0n,
+    parameters: 0,
+    flags: 0,
+    after: 0,
+    through: 5,
+  };
+  const bytes = new Uint8Array(8);
+  const run = EventsFrame.at(encodeRun(header, [{ bytes, start: 0, end: 8 }]));
+  expect(lanes.take(run, 1)).toMatchObject({ source: 7n, origin: 9n });
+  expect(lanes.take(run, 2)).toBeUndefined();
 });
 
 test("PROV-6: a modulator that comes again and says where it was is told of as far as the gateway knows it", () => {
