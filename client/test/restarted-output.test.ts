@@ -89,7 +89,7 @@ test("PROV-7: what a modulator makes again at a restarted gateway comes to nobod
   });
   await using first = connect(behind.address, { ...quick, name: "behind" });
   await using second = connect(ahead.address, { ...quick, name: "ahead" });
-  // What comes before the process for modulators is there again is kept for it, however long that takes.
+  // The history keeps events that come before the process for modulators is there again, however long that takes.
   const producer = await producing.channel("a", Tick).produce({ history: { events: 100 } });
   const [early, late] = [new Inbox<number>(), new Inbox<number>()];
   const consumer = await first.channel("a", Tick).subscribe(({ n }) => early.put(n), { modulator: SLOW });

@@ -249,7 +249,7 @@ export class Modulation {
       const { schema: declared = NONE, reads = NONE, needs } = said;
       const made = declared.byteLength > 0 ? declared : schema;
       const number = isWanted() ? derived : 0;
-      // It is counted once.
+      // A modulator that is entered counts among the installed ones from here on.
       if (number !== 0) this.#installing.delete(name);
       const placed = {
         by,

@@ -35,6 +35,22 @@ async function raise(producer: Producer<TickEvent>, from: number, to: number): P
   for (let n = from; n <= to; n++) await producer.publishWhenReady({ n, note: "" });
 }
 
+/** Opens a producer of each channel at one gateway, and consumers of it at the two others, one of them with a modulator. */
+function openAll(rig: ClusterRig, names: readonly string[]) {
+  return Promise.all(
+    names.map(async (name, i) => {
+      const producer = await rig
+        .session(i % 3)
+        .channel(name, Tick)
+        .produce();
+      const plain = await hear(rig.session((i + 1) % 3), name);
+      const filtered = await hear(rig.session((i + 2) % 3), name, { modulator: EVEN });
+      await expect.poll(() => producer.demand.total).toBe(2);
+      return { producer, plain, filtered };
+    }),
+  );
+}
+
 const withoutNats = await whyNoNats();
 
 describe.each<[Joining, string | undefined]>([
@@ -84,18 +100,7 @@ describe.each<[Joining, string | undefined]>([
     async () => {
       const rig = await ClusterRig.start(3, joining);
       const names = NAMES.slice(0, 6);
-      const channels = await Promise.all(
-        names.map(async (name, i) => {
-          const producer = await rig
-            .session(i % 3)
-            .channel(name, Tick)
-            .produce();
-          const plain = await hear(rig.session((i + 1) % 3), name);
-          const filtered = await hear(rig.session((i + 2) % 3), name, { modulator: EVEN });
-          await expect.poll(() => producer.demand.total).toBe(2);
-          return { producer, plain, filtered };
-        }),
-      );
+      const channels = await openAll(rig, names);
       let raised = 0;
       const go = async (count: number): Promise<void> => {
         await Promise.all(channels.map(({ producer }) => raise(producer, raised + 1, raised + count)));
@@ -191,18 +196,7 @@ describe.each<[Joining, string | undefined]>([
 describe.skipIf(withoutNats)("by NATS", () => {
   test("CLU-9: while the NATS server is away, and when it is back, no event is lost, nor comes twice", async () => {
     const rig = await ClusterRig.start(3, "NATS");
-    const channels = await Promise.all(
-      NAMES.map(async (name, i) => {
-        const producer = await rig
-          .session(i % 3)
-          .channel(name, Tick)
-          .produce();
-        const plain = await hear(rig.session((i + 1) % 3), name);
-        const filtered = await hear(rig.session((i + 2) % 3), name, { modulator: EVEN });
-        await expect.poll(() => producer.demand.total).toBe(2);
-        return { producer, plain, filtered };
-      }),
-    );
+    const channels = await openAll(rig, NAMES);
     const go = (from: number, to: number) =>
       Promise.all(channels.map(({ producer }) => raise(producer, from, to)));
     await go(1, 100);

@@ -9,7 +9,7 @@ const HEADER_BYTES = 24;
 const AGAIN_MS = 250;
 const NO_BYTES = new Uint8Array(0);
 
-/** Who opens a carrier: a member, by its index and the id under which it is reached. */
+/** The member that opens a carrier, by its index and the id under which it is reached. */
 interface CarrierRequest {
   readonly index: number;
   readonly id: string;
@@ -25,7 +25,7 @@ interface Way {
   askedAt: number;
 }
 
-/** What carriers need of the list of members. */
+/** The list of members, as carriers use it. */
 export interface WaysHost {
   /** This gateway as it is reached now; undefined while it is no member. */
   self(): CarrierRequest | undefined;

@@ -209,7 +209,7 @@ export class LocalTier implements Tier {
     };
     const concerned = this.concerned(run, events);
     if (concerned === undefined) {
-      // What one of them makes may be the end of another.
+      // A modulator's output may be what ends another one.
       for (const local of [...feed.modulators.values()]) if (isThere(local)) call(local);
     } else this.#given(feed, this.#callConcerned(feed, concerned, call), of);
     feed.events += count;
