@@ -75,7 +75,8 @@ describe.each<[Joining, string | undefined]>([
           for (const { inbox } of plain) expect(await inbox.take(500)).toEqual(upTo(500));
           for (const { inbox, consumer } of filtered) {
             expect(await inbox.take(250)).toEqual(upTo(500).filter(n => n % 2 === 0));
-            expect(consumer.placements.map(({ at }) => at)).toEqual(["producer"]);
+            // A gateway that a busy machine starves may be left meanwhile: what it was the home of is installed again.
+            await expect.poll(() => consumer.placements.map(({ at }) => at)).toEqual(["producer"]);
           }
         }),
       );
