@@ -34,7 +34,8 @@ export async function startBrokers(report: Report, processes: Process[]): Promis
   return brokers;
 }
 
-async function startNats(): Promise<Broker> {
+/** @throws MissingPeer */
+export async function startNats(): Promise<Broker> {
   const program = await findNats();
   const [tcpPort, port] = [await freePort(), await freePort()];
   const config = [

@@ -1,8 +1,11 @@
-import { GatewayProcess, Worker } from "../processes.ts";
-import { atLeast } from "../report.ts";
+import { startNats } from "../brokers.ts";
+import { MissingPeer } from "../installed.ts";
+import { GatewayProcess, type Process, Worker } from "../processes.ts";
+import { atLeast, atMost, type Report } from "../report.ts";
 import { ratios } from "../statistics.ts";
 import type { Context, Suite } from "../suite.ts";
 import { eventsIn, type Published } from "../window.ts";
+import type { OpenSubjects } from "../workers/nats-subjects.ts";
 import type { AcknowledgedRoundRobin, RoundRobin } from "../workers/publisher.ts";
 
 const COUNTS = [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536];
@@ -11,6 +14,8 @@ const QUICK_COUNTS = [1, 64, 4096, 65536];
 const EVENT_BYTES = 0;
 const SHORT_MS = 600;
 const COMPARED = [1, 65536];
+const VS_NATS = "channels.65536_vs_nats";
+const VS_NATS_GOAL = atLeast(2);
 
 /** Of one number of channels, a value for each round. */
 interface Times {
@@ -22,6 +27,9 @@ interface Times {
   readonly acknowledged: number[];
 }
 
+const cpuMsOf = (processes: readonly Process[]): number =>
+  processes.reduce((sum, process) => sum + process.cpuMs(), 0);
+
 /** Figure 6 of JECho's paper. */
 export const channels: Suite = {
   name: "channels",
@@ -32,11 +40,14 @@ export const channels: Suite = {
     const ms = quick ? SHORT_MS : 2 * SHORT_MS;
     const gateway = await GatewayProcess.start();
     const [producer, consumer] = [new Worker("publisher"), new Worker("consumer")];
+    const processes = [gateway, producer, consumer];
+    let nats: NatsSubjects | undefined;
     const times = new Map<number, Times>(
       counts.map(count => [count, { clock: [], cpu: [], newest: undefined, acknowledged: [] }]),
     );
     try {
       const names = Array.from({ length: Math.max(...counts) }, (_, i) => `channels/${i}`);
+      nats = await NatsSubjects.start(report, names);
       const memory = gateway.memoryBytes();
       const start = performance.now();
       await producer.call("open", { port: gateway.port, channels: names });
@@ -46,14 +57,13 @@ export const channels: Suite = {
       report.metric("channels.gateway_memory", (gateway.memoryBytes() - memory) / names.length, "B/channel");
       for (const channel of [names[0], names.at(-1)])
         await producer.call("demand", { channel, consumers: 1 });
-      for (let round = -1; round < rounds; round++)
+      for (let round = -1; round < rounds; round++) {
         for (const [count, its] of times) {
-          const processes = [gateway, producer, consumer];
-          const before = processes.reduce((sum, process) => sum + process.cpuMs(), 0);
+          const before = cpuMsOf(processes);
           const common = { channels: count, eventBytes: EVENT_BYTES };
           const flatOut: RoundRobin = { ...common, events: eventsIn(ms, its.newest) };
           const newest = await producer.call<Published>("roundRobin", flatOut);
-          const used = processes.reduce((sum, process) => sum + process.cpuMs(), 0) - before;
+          const used = cpuMsOf(processes) - before;
           const windowed: AcknowledgedRoundRobin = { ...common, ms: SHORT_MS };
           const acknowledged =
             COMPARED.includes(count) && (await producer.call<Published>("acknowledgedRoundRobin", windowed));
@@ -63,8 +73,10 @@ export const channels: Suite = {
           its.cpu.push((1000 * used) / newest.events);
           if (acknowledged) its.acknowledged.push(acknowledged.usPerEvent);
         }
+        await nats?.round(ms, round >= 0);
+      }
     } finally {
-      await Promise.all([producer, consumer, gateway].map(process => process.stop()));
+      await Promise.all([...processes, ...(nats?.processes ?? [])].map(process => process.stop()));
     }
     for (const [count, { clock, cpu, acknowledged }] of times) {
       report.metric(`channels.async_${count}`, clock, "us/event");
@@ -72,7 +84,13 @@ export const channels: Suite = {
       if (acknowledged.length > 0) report.metric(`channels.acknowledged_${count}`, acknowledged, "us/event");
     }
     const [one, most] = COMPARED.map(count => times.get(count)) as [Times, Times];
-    report.metric("channels.65536_vs_1", ratios(one.clock, most.clock), "x", atLeast(0.9));
+    report.metric("channels.65536_us", most.cpu, "us/event", atMost(2));
+    if (nats === undefined) report.missing(VS_NATS, VS_NATS_GOAL, "nats is not there");
+    else {
+      report.metric("channels.nats_cpu_65536", nats.cpu, "us/event");
+      report.metric(VS_NATS, ratios(nats.cpu, most.cpu), "x", VS_NATS_GOAL);
+    }
+    report.metric("channels.65536_vs_1", ratios(one.clock, most.clock), "x");
     report.metric("channels.acknowledged_65536_vs_1", ratios(one.acknowledged, most.acknowledged), "x");
     report.plot({
       name: "channels",
@@ -86,3 +104,47 @@ export const channels: Suite = {
     });
   },
 };
+
+/** The same over as many subjects of nats-server, in processes of its own with its client for Node. */
+class NatsSubjects {
+  readonly processes: readonly Process[];
+  /** CPU of all processes for each event, by the round. */
+  readonly cpu: number[] = [];
+  readonly #producer: Worker;
+  readonly #consumer: Worker;
+  readonly #subjects: number;
+  #newest: Published | undefined;
+
+  private constructor(server: Process, producer: Worker, consumer: Worker, subjects: number) {
+    this.processes = [server, producer, consumer];
+    this.#producer = producer;
+    this.#consumer = consumer;
+    this.#subjects = subjects;
+  }
+
+  /** Undefined, with a note, where there is no nats-server. */
+  static async start(report: Report, names: readonly string[]): Promise<NatsSubjects | undefined> {
+    try {
+      const { process, tcpPort } = await startNats();
+      const workers = [new Worker("nats-subjects"), new Worker("nats-subjects")] as const;
+      const nats = new NatsSubjects(process, ...workers, names.length);
+      const options: OpenSubjects = { port: tcpPort, subjects: names.map(name => name.replaceAll("/", ".")) };
+      await nats.#producer.call("open", options);
+      await nats.#consumer.call("subscribe", options);
+      return nats;
+    } catch (error) {
+      if (!(error instanceof MissingPeer)) throw error;
+      report.note(`without a peer: ${error.message}`);
+      return undefined;
+    }
+  }
+
+  async round(ms: number, isCounted: boolean): Promise<void> {
+    const before = cpuMsOf(this.processes);
+    const events = eventsIn(ms, this.#newest);
+    const options: RoundRobin = { channels: this.#subjects, eventBytes: EVENT_BYTES, events };
+    this.#newest = await this.#producer.call<Published>("publish", options);
+    await this.#consumer.call("heard", events);
+    if (isCounted) this.cpu.push((1000 * (cpuMsOf(this.processes) - before)) / events);
+  }
+}

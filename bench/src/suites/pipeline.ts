@@ -80,10 +80,15 @@ export const pipeline: Suite = {
       );
     }
     const [short, long] = COMPARED.map(length => times.get(length)) as [Times, Times];
-    report.metric("pipeline.length10_vs_length2", ratios(short.async, long.async), "x", atLeast(0.9));
     // Flat in the paper because each stage has a machine of its own: so the busiest process decides.
-    report.metric("pipeline.length10_vs_length2_stage_cpu", ratios(short.busiest, long.busiest), "x");
+    const stageCpu = ratios(short.busiest, long.busiest);
+    report.metric("pipeline.length10_vs_length2_stage_cpu", stageCpu, "x", atLeast(0.8));
     report.metric("pipeline.length10_vs_length2_gateway_cpu", ratios(short.gateway, long.gateway), "x");
+    report.metric("pipeline.length10_vs_length2_clock", ratios(short.async, long.async), "x");
+    const [fewer, more] = COMPARED.map(length => length + 1) as [number, number];
+    report.note(
+      `by the clock: ${more} processes compute for length 10 and ${fewer} for length 2, so on two cores ${(fewer / more).toFixed(2)} is about the most that can be had`,
+    );
     report.metric(
       "pipeline.acknowledged_length10_vs_length2",
       ratios(short.acknowledged, long.acknowledged),
