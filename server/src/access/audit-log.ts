@@ -29,6 +29,7 @@ export class AuditLog {
   #lines = 0;
   readonly #linesOf = new Map<ClientConnection, number>();
   #omitted = 0;
+  #omittedRefusals = 0;
 
   /**
    * @param file which grows, and is made for this user alone where it is not there; undefined for none
@@ -112,6 +113,7 @@ export class AuditLog {
     const isMuch = lines >= MOST_OF_ONE && entry.event !== "ended";
     if (isMuch || this.#lines >= MOST_OF_ALL || (this.#stream?.writableLength ?? 0) > WAITING_BYTES) {
       this.#omitted++;
+      if (entry.event === "refused") this.#omittedRefusals++;
       return;
     }
     this.#lines++;
@@ -123,13 +125,15 @@ export class AuditLog {
   }
 
   #tellOmitted(): void {
-    if (this.#omitted > 0) this.#put({ event: "omitted", lines: this.#omitted });
-    this.#omitted = 0;
+    const [lines, refusals] = [this.#omitted, this.#omittedRefusals];
+    if (lines > 0) this.#put({ event: "omitted", lines, ...(refusals > 0 && { refusals }) });
+    this.#omitted = this.#omittedRefusals = 0;
   }
 
   #put(entry: { readonly event: string; readonly [name: string]: unknown }): void {
     const { event, ...fields } = entry;
-    if (event === "refused" || event === "omitted") this.#log?.info(fields, event);
+    // What everybody does all day is for those who look for something.
+    if (event === "refused" || fields["refusals"] !== undefined) this.#log?.info(fields, event);
     else this.#log?.debug(fields, event);
     if (this.#stream?.destroyed === false)
       this.#stream.write(`${JSON.stringify({ time: new Date(), ...entry })}\n`);

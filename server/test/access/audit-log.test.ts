@@ -2,7 +2,7 @@ import { mkdtemp, readFile, stat } from "node:fs/promises";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createGateway, createToken, createTokenKeys, type GatewayOptions } from "@jecho/server";
+import { createGateway, createToken, createTokenKeys, type GatewayOptions, lineLog } from "@jecho/server";
 import { SUBPROTOCOL } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import { RawClient } from "../raw-client.ts";
@@ -139,6 +139,23 @@ test("who causes many lines a second neither fills the audit log nor hides other
     0,
   );
   expect(omitted + lines.filter(({ event }) => event === "refused").length).toBe(5000);
+});
+
+test("the gateway's log counts the refusals that it leaves out, and says nothing of what is done all day", async () => {
+  const token = await createToken(signing, { subject: "eve", can: ["publish:mine/**"] });
+  const omittedOf = async (folder: string): Promise<string[]> => {
+    const lines: string[] = [];
+    const log = lineLog(line => lines.push(line), "info");
+    {
+      await using gateway = await createGateway({ tokens: { keys: checking }, log });
+      using eve = await RawClient.connect(gateway, token);
+      for (let i = 1; i <= 100; i++) eve.say({ kind: "OpenProducer", request: i, channel: `${folder}/${i}` });
+      await eve.isAlive();
+    }
+    return lines.filter(line => line.includes("omitted"));
+  };
+  expect(await omittedOf("mine")).toEqual([]);
+  expect((await omittedOf("secret")).join()).toMatch(/omitted lines=\d+ refusals=\d+/);
 });
 
 test("an audit log that cannot be written is an error at the start", async () => {
