@@ -1,5 +1,5 @@
 import type { Value } from "@jecho/modulators";
-import type { Declared, Environment, Provenance, TierEvents } from "@jecho/modulators/internal";
+import type { Declared, Environment, TierEvents } from "@jecho/modulators/internal";
 import { JechoError } from "@jecho/shared";
 import {
   type EventsFrame,
@@ -9,15 +9,16 @@ import {
   type ModulatorUse,
   type ObjectUpdate,
   type Outgoing,
-  type Room,
   refusal,
-  type SourcePlace,
   tokenOf,
 } from "@jecho/shared/internal";
 import type { ConsumerEndpoint, ProducerEndpoint } from "../concentrator/endpoints/endpoint.ts";
-import type { DerivedDemand, StateOfReaders } from "../producer/demand.ts";
+import type { DerivedDemand } from "../producer/demand.ts";
+import { environmentEvents } from "./environment-events.ts";
+import { EnvironmentLoader } from "./environment-loader.ts";
 import { type Installation, leaveConnection, newInstallation, newOpening } from "./installation.ts";
 import { FeedNames, Installations } from "./installations.ts";
+import type { ModulationEvents } from "./modulation-events.ts";
 import { Runs } from "./runs.ts";
 
 const NONE = new Uint8Array(0);
@@ -26,62 +27,9 @@ const NO_PROCESS = { process: -1, own: true, producers: [] };
 /** Time that modulators in another process' stead are kept over a broken connection. */
 const APART_MS = 30_000;
 
-export interface ModulationEvents {
-  /** Memory for runs that modulators make. */
-  readonly room: Room;
-  /** Sends together a modulator's output of one turn. */
-  readonly together: (act: () => void) => void;
-  /** A run that a modulator made, alone in its memory; of which synchronous event, if of one. Returns what the run accounts for. */
-  onEvents(
-    installation: Installation,
-    frame: EventsFrame,
-    raising: string | undefined,
-    isLast: boolean,
-  ): Provenance | undefined;
-  /** A modulator has been through a stretch of what it is fed with. */
-  onSeen(installation: Installation, of: Provenance): void;
-  /** Modulators have been through something that is told when it is asked for (`runs.tellSeen`). */
-  onUnseen(): void;
-  /** A modulator has begun anew, without the state that it had. */
-  onRestarted(installation: Installation): void;
-  /** Positions of modulators are to be sent. @param installation of this one; undefined for all */
-  onStatement(installation?: Installation): void;
-  /** A modulator is to be installed, and is given what comes from now on. */
-  onOrdered(hosted: number, feed: string, parent: Installation | undefined, wire: string): void;
-  /** Called when the modulator could not be installed. */
-  onRefused(hosted: number): void;
-  /** A modulator is there. */
-  onInstalled(installation: Installation): void;
-  /** A modulator that outlived its connection has a number at the present one. */
-  onAgain(installation: Installation): void;
-  /** Every modulator has seen this synchronous event to its end. */
-  onDone(raising: string): void;
-  /** The output that a modulator made of this synchronous event goes on to further ones: `onDone` comes once more. */
-  onFurther(raising: string): void;
-  onAnswer(answer: Outgoing): void;
-  /** The demand for this channel's producers may have changed. */
-  onDemand(base: string): void;
-  /** Modulators of this channel read a shared object that has a new state; nothing else is wanted. */
-  onState(base: string, state: StateOfReaders): void;
-  /** The feed of what `source` names that a modulator is to have which goes on at these places. */
-  feedFor(source: string, places: readonly SourcePlace[]): string;
-  /** Resolves when a modulator that runs in another process' stead is fed. Rejects with why it is not. */
-  onFeed(name: string, instead: Instead, channel: number): Promise<void>;
-  /** Called when nothing is fed by this any more. */
-  onUnfed(name: string): void;
-  /** The schema of the type with this token; undefined where nobody has told of it. */
-  schemaOf(token: bigint): Uint8Array | undefined;
-  /** The views that modulators of this channel need may have changed. */
-  onNeeds(base: string): void;
-  /** The modulator of this derived channel asks for the newest state of a shared object. */
-  onPull(derived: number, object: string): void;
-  /** A modulator of this channel called a control, or logged a line. */
-  onCall(base: string, name: string, values: readonly Value[]): void;
-}
-
 /** The modulators that are installed in this process, whichever producer's, and the environment that they run in. */
 export class Modulation {
-  readonly #createEnvironment: (events: TierEvents) => Environment | Promise<Environment>;
+  readonly #environment: EnvironmentLoader;
   readonly #events: ModulationEvents;
   readonly #names = new FeedNames();
   /** Modulators that are installed here. */
@@ -89,7 +37,7 @@ export class Modulation {
   /** The modulators' input and output. */
   readonly runs: Runs;
   readonly #most: number;
-  /** Base channels of modulators, from before they are installed until they are removed: what they call then counts, too. */
+  /** Base channels, as `Concerned.callers` has them. */
   readonly #callers = new Map<number, string>();
   /** Installations under way: the host's number by the derived channel's and the process. */
   readonly #installing = new Map<string, number>();
@@ -97,10 +45,6 @@ export class Modulation {
   /** Counts connections that broke. */
   #connection = 0;
   #nextHosted = 1;
-  #environment: Environment | undefined;
-  /** Pending while the environment is being loaded. What comes meanwhile and waits for it, too, is acted on in order. */
-  #loading: Promise<Environment> | undefined;
-  #isClosed = false;
 
   /** @param most modulators that run here for consumers of this process' producers */
   constructor(
@@ -108,10 +52,15 @@ export class Modulation {
     most: number,
     events: ModulationEvents,
   ) {
-    this.#createEnvironment = createEnvironment;
     this.#most = most;
     this.#events = events;
     this.runs = new Runs(this.#names, this.installed, events);
+    const { installed, runs } = this;
+    const forget = (installation: Installation): void => this.#forget(installation);
+    this.#environment = new EnvironmentLoader(
+      () => createEnvironment(environmentEvents({ installed, runs, events, callers: this.#callers, forget })),
+      environment => runs.begin(environment),
+    );
   }
 
   /** @param producer whose channel it is, and who offers what the modulator may need */
@@ -123,7 +72,7 @@ export class Modulation {
       if (connection === this.#connection) this.#events.onAnswer(answer);
     };
     const answer = ({ schema = NONE, needs, reads = NONE }: Declared, hosted: number): void => {
-      const { tier = "", why: tierWhy = "" } = this.#environment?.placementOf(hosted) ?? {};
+      const { tier = "", why: tierWhy = "" } = this.#environment.loaded?.placementOf(hosted) ?? {};
       say({ kind: "Installed", request, derived, schema, needs, reads, tier, tierWhy });
     };
     this.#install(install, producer, answer).catch((error: unknown) => say(refusal(request, error)));
@@ -188,7 +137,7 @@ export class Modulation {
   /** Resources used by the modulators that run here for everybody. */
   uses(): ModulatorUse[] {
     const uses: ModulatorUse[] = [];
-    const counts = this.#environment?.modulators;
+    const counts = this.#environment.loaded?.modulators;
     for (const { number: derived, process, own, hosted } of this.installed) {
       const stats = derived === 0 || own ? undefined : counts?.get(hosted);
       if (stats === undefined) continue;
@@ -273,8 +222,8 @@ export class Modulation {
       this.#events.onNeeds(base);
     };
     try {
-      const running = this.#running();
-      const environment = running instanceof Promise ? await running : running;
+      const loaded = this.#environment.load();
+      const environment = loaded instanceof Promise ? await loaded : loaded;
       const { offers, context = new Map() } = (instead === undefined ? producer : undefined) ?? {};
       const told = this.#names.typesOf(input);
       const further = told.size === 0 ? [] : [...told.values()];
@@ -341,7 +290,7 @@ export class Modulation {
     };
     const asked = { derived: hosted, channel: input, schema: undefined, modulator, isInstead: true };
     try {
-      await (await this.#running()).install(asked, enter);
+      await (await this.#environment.load()).install(asked, enter);
     } catch (error) {
       this.#names.forget(name);
       throw error;
@@ -356,92 +305,12 @@ export class Modulation {
     this.#names.forget(installation.feed);
   }
 
-  /** The environment; a promise of it while it is being loaded. */
-  #running(): Environment | Promise<Environment> {
-    const running = this.#environment ?? this.#loading;
-    if (running !== undefined) return running;
-    const made = this.#createEnvironment({
-      room: this.#events.room,
-      together: this.#events.together,
-      onEvents: (run, _derived, tag, isLast) => this.runs.made(run, tag, isLast),
-      onSeen: (hosted, of) => this.runs.seen(hosted, of),
-      onUnseen: () => this.#events.onUnseen(),
-      onGathered: hosted => {
-        const installation = this.installed.get(hosted);
-        if (installation !== undefined) this.#events.onStatement(installation);
-      },
-      onDone: tag => this.runs.done(tag),
-      onCall: (hosted, name, values) => {
-        const installation = this.installed.get(hosted);
-        const base = this.#callers.get(hosted);
-        if (name !== "pull" && base !== undefined) this.#events.onCall(base, name, values);
-        else if (installation !== undefined) this.#pull(installation, values[0]);
-      },
-      onImpaired: (hosted, why) => {
-        const installation = this.installed.get(hosted);
-        if (installation === undefined) return;
-        const { number: code, message } = why;
-        const derived = installation.number;
-        if (installation.only !== undefined && why.code !== "MODULATOR_RESTARTED") {
-          const { id, listener } = installation.only;
-          listener.notify({ is: "impaired", endpoint: id, error: why });
-        }
-        if (derived !== 0) this.#events.onAnswer({ kind: "Impaired", derived, code, message });
-        if (why.code === "MODULATOR_RESTARTED") this.#events.onRestarted(installation);
-      },
-      onTier: (hosted, { tier, why: tierWhy }) => {
-        const { number: derived = 0, process = 0, opening } = this.installed.get(hosted) ?? {};
-        // One that is not answered yet says it with its answer.
-        if (derived !== 0 && opening === undefined)
-          this.#events.onAnswer({ kind: "Tiered", derived, process, tier, tierWhy });
-      },
-      onRate: hosted => {
-        const installation = this.installed.get(hosted);
-        if (installation === undefined) return;
-        for (const name of this.installed.sourcesOf(installation)) this.#events.onDemand(name);
-      },
-      onRemoved: (hosted, error) => {
-        const installation = this.installed.get(hosted);
-        if (installation === undefined) return;
-        this.#forget(installation);
-        this.#callers.delete(hosted);
-        const { number: code, message } = error;
-        const { number, process } = installation;
-        if (installation.only !== undefined) return installation.only.past?.failed(error);
-        // Who has no answer yet is told by that.
-        if (installation.opening !== undefined) installation.opening.reject(error);
-        else if (number !== 0)
-          this.#events.onAnswer({ kind: "Removed", derived: number, process, code, message });
-      },
-    });
-    if (!(made instanceof Promise)) return this.#begin(made);
-    this.#loading = made
-      .then(async environment => {
-        if (!this.#isClosed) return this.#begin(environment);
-        await environment.close();
-        throw new JechoError("CLOSED", "the session is closed");
-      })
-      .catch(error => {
-        // The next one that is to be installed asks for it again.
-        this.#loading = undefined;
-        throw JechoError.from(error, "MODULATORS_NOT_SERVED");
-      });
-    return this.#loading;
-  }
-
-  #begin(environment: Environment): Environment {
-    this.#environment = environment;
-    this.#loading = undefined;
-    this.runs.begin(environment);
-    return environment;
-  }
-
   /** @param returns the process that it runs in the stead of may be back soon, and is to find it as it was */
   remove(derived: number, process: number, returns: boolean): void {
     this.#installing.delete(`${derived}/${process}`);
     const installation = this.installed.ofNumber(derived, process);
     if (installation === undefined) return;
-    if (process === 0 || this.#environment === undefined) return this.#remove(installation);
+    if (process === 0 || this.#environment.loaded === undefined) return this.#remove(installation);
     installation.leaves = true;
     const leave = (): void => {
       if (installation.leaves) this.#remove(installation);
@@ -478,21 +347,22 @@ export class Modulation {
 
   setContext(base: string, name: string, value: Value): void {
     const hosted = this.#names.numberOf(base);
-    if (hosted !== undefined) this.#environment?.setContext(hosted, name, value);
+    if (hosted !== undefined) this.#environment.loaded?.setContext(hosted, name, value);
   }
 
   /** A newer version of a shared object, with its state unless that is only for those who pull it. */
   update(update: ObjectUpdate): void {
-    if (this.#loading !== undefined) {
+    const { loading } = this.#environment;
+    if (loading !== undefined) {
       const again = (): void => this.update(update);
-      void this.#loading.then(again, again);
+      void loading.then(again, again);
       return;
     }
     const told = new Map<string, { id: number; name: string }[]>();
     for (const installation of this.installed) {
       const { hosted, number, objects, pulled } = installation;
       const isPulled = update.derived !== 0 && update.derived === number && pulled.delete(update.object);
-      if (isPulled) this.#environment?.update({ ...update, derived: hosted });
+      if (isPulled) this.#environment.loaded?.update({ ...update, derived: hosted });
       const object = objects.get(update.object);
       if (object === undefined || object.version >= update.version) continue;
       if (update.state === "" || object.lazy !== isPulled) continue;
@@ -503,21 +373,12 @@ export class Modulation {
       }
     }
     for (const [base, readers] of told) this.#events.onState(base, { readers, state: update.state });
-    if (update.derived === 0) this.#environment?.update(update);
-  }
-
-  #pull({ number, modulator, pulled }: Installation, wanted: Value | undefined): void {
-    if (number === 0) return;
-    for (const { name, object, lazy } of modulator.objects) {
-      if (name !== wanted || !lazy || pulled.has(object)) continue;
-      pulled.add(object);
-      this.#events.onPull(number, object);
-    }
+    if (update.derived === 0) this.#environment.loaded?.update(update);
   }
 
   /** Whether modulators here may be given this run of another process. */
   isSound(run: EventsFrame): boolean {
-    return this.#environment?.isSound(run, this.#events.schemaOf) ?? true;
+    return this.#environment.loaded?.isSound(run, this.#events.schemaOf) ?? true;
   }
 
   /** Whether there may be a modulator that takes this channel's events. */
@@ -534,16 +395,15 @@ export class Modulation {
       );
       const { hosted: id, parameters, number, elsewhere, unheard, by } = installation;
       const consumers = elsewhere - unheard + (number === 0 ? 0 : here(number));
-      const mostPerSecond = this.#environment?.mostPerSecond(first.hosted) || Number.POSITIVE_INFINITY;
+      const mostPerSecond = this.#environment.loaded?.mostPerSecond(first.hosted) || Number.POSITIVE_INFINITY;
       list.push({ id, parameters, objects, consumers, mostPerSecond, by: by || undefined });
     }
     return list;
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true;
     clearTimeout(this.#apart);
-    await this.#environment?.close();
+    await this.#environment.close();
   }
 
   #remove(installation: Installation): void {
@@ -553,8 +413,8 @@ export class Modulation {
     this.#events.onStatement(installation);
     this.#forget(installation);
     leaveConnection(installation);
-    this.#environment?.remove(hosted);
-    void this.#environment?.settled().then(() => this.#callers.delete(hosted));
+    this.#environment.loaded?.remove(hosted);
+    void this.#environment.loaded?.settled().then(() => this.#callers.delete(hosted));
   }
 
   #forget(installation: Installation): void {

@@ -2,7 +2,7 @@ import { LentRun, type Provenance, type Tier } from "@jecho/modulators/internal"
 import type { EventsFrame } from "@jecho/shared/internal";
 import type { Installation } from "./installation.ts";
 import type { FeedNames, Installations } from "./installations.ts";
-import type { ModulationEvents } from "./modulation.ts";
+import type { ModulationEvents } from "./modulation-events.ts";
 import { SourceNumbers } from "./source-numbers.ts";
 
 type RunEvents = Pick<

@@ -4,7 +4,8 @@ import { ModulatorEnvironment } from "@jecho/modulators/node";
 import { errorCode } from "@jecho/shared";
 import type { Install, Outgoing } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
-import { Modulation, type ModulationEvents } from "../../src/modulation/modulation.ts";
+import { Modulation } from "../../src/modulation/modulation.ts";
+import type { ModulationEvents } from "../../src/modulation/modulation-events.ts";
 
 /** Ends by itself, soon after it was installed. */
 const failing: Modulator = {

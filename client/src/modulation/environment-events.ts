@@ -1,0 +1,87 @@
+import type { Value } from "@jecho/modulators";
+import type { TierEvents } from "@jecho/modulators/internal";
+import type { Installation } from "./installation.ts";
+import type { Installations } from "./installations.ts";
+import type { ModulationEvents } from "./modulation-events.ts";
+import type { Runs } from "./runs.ts";
+
+/** Who is concerned by what the environment tells. */
+export interface Concerned {
+  readonly installed: Installations;
+  readonly runs: Runs;
+  readonly events: ModulationEvents;
+  /** Base channels of modulators, from before they are installed until they are removed: what they call then counts, too. */
+  readonly callers: Map<number, string>;
+  /** The environment has a modulator no more. */
+  forget(installation: Installation): void;
+}
+
+/** What the environment tells of a modulator that it knows by its own number goes to whom it concerns, in words of the installation. */
+export function environmentEvents({ installed, runs, events, callers, forget }: Concerned): TierEvents {
+  return {
+    room: events.room,
+    together: events.together,
+    onEvents: (run, _derived, tag, isLast) => runs.made(run, tag, isLast),
+    onSeen: (hosted, of) => runs.seen(hosted, of),
+    onUnseen: () => events.onUnseen(),
+    onGathered(hosted) {
+      const installation = installed.get(hosted);
+      if (installation !== undefined) events.onStatement(installation);
+    },
+    onDone: tag => runs.done(tag),
+    onCall(hosted, name, values) {
+      const installation = installed.get(hosted);
+      const base = callers.get(hosted);
+      if (name !== "pull" && base !== undefined) events.onCall(base, name, values);
+      else if (installation !== undefined) pull(installation, values[0], events);
+    },
+    onImpaired(hosted, why) {
+      const installation = installed.get(hosted);
+      if (installation === undefined) return;
+      const { number: code, message } = why;
+      const { number: derived, only } = installation;
+      const isRestart = why.code === "MODULATOR_RESTARTED";
+      if (only !== undefined && !isRestart)
+        only.listener.notify({ is: "impaired", endpoint: only.id, error: why });
+      if (derived !== 0) events.onAnswer({ kind: "Impaired", derived, code, message });
+      if (isRestart) events.onRestarted(installation);
+    },
+    onTier(hosted, { tier, why: tierWhy }) {
+      const { number: derived = 0, process = 0, opening } = installed.get(hosted) ?? {};
+      // One that is not answered yet says it with its answer.
+      if (derived !== 0 && opening === undefined)
+        events.onAnswer({ kind: "Tiered", derived, process, tier, tierWhy });
+    },
+    onRate(hosted) {
+      const installation = installed.get(hosted);
+      if (installation === undefined) return;
+      for (const name of installed.sourcesOf(installation)) events.onDemand(name);
+    },
+    onRemoved(hosted, error) {
+      const installation = installed.get(hosted);
+      if (installation === undefined) return;
+      forget(installation);
+      callers.delete(hosted);
+      const { number: code, message } = error;
+      const { number: derived, process, only, opening } = installation;
+      if (only !== undefined) return only.past?.failed(error);
+      // Who has no answer yet is told by that.
+      if (opening !== undefined) opening.reject(error);
+      else if (derived !== 0) events.onAnswer({ kind: "Removed", derived, process, code, message });
+    },
+  };
+}
+
+/** A modulator asks for the newest state of a shared object, by its own name for it. */
+function pull(
+  { number, modulator, pulled }: Installation,
+  wanted: Value | undefined,
+  events: ModulationEvents,
+): void {
+  if (number === 0) return;
+  for (const { name, object, lazy } of modulator.objects) {
+    if (name !== wanted || !lazy || pulled.has(object)) continue;
+    pulled.add(object);
+    events.onPull(number, object);
+  }
+}
