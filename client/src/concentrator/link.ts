@@ -1,16 +1,10 @@
 import { type ErrorCode, errorCode, JechoError, mayRetry } from "@jecho/shared";
 import {
-  type Admitted,
   CHECKED_SUBPROTOCOL,
-  checksumOf,
   encodeControl,
-  encodeForNow,
-  type Frame,
-  joinFrames,
   type Outgoing,
   PROTOCOL,
   parseMessage,
-  refusal,
   SUBPROTOCOLS,
   withoutChecksum,
 } from "@jecho/shared/internal";
@@ -18,6 +12,9 @@ import { openSocket, refusalAt } from "#platform";
 import type { Socket } from "../platform/face.ts";
 import { type Status, statusNow } from "../session/status.ts";
 import { Backoff, type BackoffOptions } from "./backoff.ts";
+import { LinkSender, type SenderEvents } from "./link-sender.ts";
+import { LinkTimers } from "./link-timers.ts";
+import { LinkToken } from "./link-token.ts";
 
 export interface LinkOptions {
   /** `ws://HOST:PORT/` or `wss://...` */
@@ -39,22 +36,16 @@ export interface LinkOptions {
   readonly hasToken: boolean;
 }
 
-export interface LinkEvents {
+export interface LinkEvents extends SenderEvents {
   onStatus(status: Status): void;
   /** The gateway has said who it is; `onStatus` follows. */
   onGateway(identity: string): void;
-  onFrame(frame: Frame): void;
   /** A token is wanted, for a new connection or in the place of one that will soon be too old: `token` is to be called with it. */
   onTokenWanted(): void;
   /** The gateway has taken a token, which is this subject's. */
   onAdmitted(subject: string): void;
-  /** The connection's buffers are above (false) or again below (true) what should be waiting in them. */
-  onReady(ready: boolean): void;
 }
 
-const HIGH_WATER_BYTES = 4 << 20;
-const LOW_WATER_BYTES = 1 << 20;
-const DRAIN_POLL_MS = 10;
 /** A gateway to which thousands come back has its hands full: who gives up and comes again stands at the end. */
 const MOST_DOUBLINGS = 3;
 /** Number of malformed connections in a row after which the client gives up: a bit may flip on the way, and the next connection be sound. */
@@ -66,12 +57,6 @@ const PATIENCE = 2.5;
 const PROBE_MS = 3000;
 /** After an error, so long a connection that is being made may take to say that it is closed. */
 const CLOSE_FOLLOWS_MS = 200;
-/** A newer token is asked for so long before the present one is too old, or, where it is good for less than twice as long, at half of its time. */
-const RENEW_MS = 60_000;
-const LEAST_RENEWED_MS = 1000;
-/** The longest that a timer takes. */
-const MOST_MS = 2 ** 31 - 1;
-
 /** The one connection of a concentrator: connects, greets, keeps alive, and connects again. */
 export class Link {
   readonly #options: LinkOptions;
@@ -82,31 +67,22 @@ export class Link {
   #at = 0;
   #socket: Socket | undefined;
   #status: Status = statusNow("connecting");
-  #ready = true;
   #handover: string;
-  #subject = "";
-  /** The one that the gateway has. */
-  #token = "";
-  /** Greets at the socket that has just been opened, once there is a token. */
-  #greet: (() => void) | undefined;
+  readonly #timers = new LinkTimers();
+  readonly #token: LinkToken;
+  readonly #sender: LinkSender;
   #lastHeard = 0;
   /** Connections in a row that ended with what is no frame. */
   #garbled = 0;
   /** Connections in a row that were not answered in time. */
   #timedOut = 0;
   #heartbeatMs = 10_000;
-  #limitBytes = Number.POSITIVE_INFINITY;
   /** Least time that the gateway's clock is ahead of this machine's: the gateway's word was true some time before it came. */
   #aheadMs = 0;
-  #timers = new Set<ReturnType<typeof setTimeout>>();
-  /** Asks for the next token. */
-  #renewal: ReturnType<typeof setTimeout> | undefined;
   /** Callers that asked for a word of the gateway's, by its number, which is none that a time has. */
   readonly #asked = new Map<number, () => void>();
   #asks = 0;
   #heardBytes = 0;
-  /** Control messages that wait for others to go out with them. */
-  #gathered: Uint8Array[] | undefined;
 
   constructor(options: LinkOptions, events: LinkEvents) {
     this.#options = options;
@@ -114,6 +90,8 @@ export class Link {
     this.#handover = options.handover;
     this.#events = events;
     this.#backoff = new Backoff(options.backoff);
+    this.#token = new LinkToken(options.hasToken, this.#timers, () => events.onTokenWanted());
+    this.#sender = new LinkSender(this.#timers, events);
   }
 
   get isLive(): boolean {
@@ -122,12 +100,12 @@ export class Link {
 
   /** Whether there is room for more without letting the buffers grow. */
   get isReady(): boolean {
-    return this.#ready;
+    return this.#sender.isReady;
   }
 
   /** Size of the largest message that the gateway takes, as it said when it was last there. */
   get limitBytes(): number {
-    return this.#limitBytes;
+    return this.#sender.limitBytes;
   }
 
   /** Bytes that have come, over all connections. */
@@ -151,22 +129,21 @@ export class Link {
     const url = this.#url;
     const socket = openSocket(url, SUBPROTOCOLS);
     this.#socket = socket;
+    this.#sender.use(socket);
     let isOpen = false;
     const patience = 2 ** Math.min(this.#timedOut, MOST_DOUBLINGS);
-    const timeout = this.#after(this.#options.connectTimeoutMs * patience, () => {
+    const timeout = this.#timers.after(this.#options.connectTimeoutMs * patience, () => {
       this.#timedOut++;
       this.#drop(socket, new JechoError("TIMED_OUT", `no gateway answered at ${url}`));
     });
     socket.onopen = () => {
       isOpen = true;
-      this.#greet = () => this.#hello();
-      if (this.#options.hasToken) this.#events.onTokenWanted();
-      else this.token("");
+      this.#token.opened(token => this.#hello(token));
     };
     socket.onmessage = ({ data }: { data: unknown }) => {
       if (socket !== this.#socket) return;
       if (this.#status.state !== "live") {
-        this.#cancel(timeout);
+        this.#timers.cancel(timeout);
         this.#backoff.reset();
       }
       this.#receive(socket, data);
@@ -177,10 +154,10 @@ export class Link {
     // What went wrong comes with the close that follows; but none follows in a page that may not connect there.
     socket.onerror = (error?: { message?: string; code?: string }) => {
       cause = error?.message || error?.code || "";
-      if (!isOpen) this.#after(CLOSE_FOLLOWS_MS, () => void this.#absent(socket, cause));
+      if (!isOpen) this.#timers.after(CLOSE_FOLLOWS_MS, () => void this.#absent(socket, cause));
     };
     socket.onclose = ({ code, reason }: { code: number; reason: string }) => {
-      this.#cancel(timeout);
+      this.#timers.cancel(timeout);
       if (socket !== this.#socket) return;
       if (isOpen) this.#lost(closeError(code, String(reason)));
       else void this.#absent(socket, cause);
@@ -189,116 +166,41 @@ export class Link {
 
   /** The application's token, or why it has none at present. */
   token(token: string | JechoError): void {
-    const greet = this.#greet;
-    if (token instanceof JechoError) {
-      const socket = this.#socket;
-      if (greet !== undefined && socket !== undefined)
-        this.#drop(socket, new JechoError("CONNECTION_LOST", `there is no token: ${token.message}`));
-      return;
-    }
-    // The same once more makes nothing newer.
-    if (greet === undefined && token === this.#token) return;
-    this.#token = token;
-    this.#greet = undefined;
-    if (greet === undefined) this.send({ kind: "Token", token });
-    else greet();
+    if (!(token instanceof JechoError)) {
+      if (this.#token.take(token)) this.send({ kind: "Token", token });
+    } else if (this.#token.isAwaited && this.#socket !== undefined)
+      this.#drop(this.#socket, new JechoError("CONNECTION_LOST", `there is no token: ${token.message}`));
   }
 
-  #hello(): void {
+  #hello(token: string): void {
     const { name, modulating, inquires = false } = this.#options;
-    const [handover, token] = [this.#handover, this.#token];
-    const asked = { handover, modulating, token, inquires };
-    this.#sendNow(encodeControl({ kind: "Hello", protocol: PROTOCOL, name, ...asked }));
+    const asked = { handover: this.#handover, modulating, token, inquires };
+    this.#sender.message([encodeControl({ kind: "Hello", protocol: PROTOCOL, name, ...asked })]);
   }
 
   /** Subject of the token; "" where the gateway wants none. */
   get subject(): string {
-    return this.#subject;
-  }
-
-  #admitted({ subject, forMs }: Admitted): void {
-    // What this process raises is counted, and what it opened is known, as one subject's.
-    if (this.#subject !== "" && this.#subject !== subject)
-      throw new JechoError(
-        "TOKEN_INVALID",
-        `the session is ${this.#subject}'s, and its new token ${subject}'s, who needs a session of its own`,
-      );
-    this.#subject = subject;
-    this.#events.onAdmitted(subject);
-    this.#renewIn(forMs);
-  }
-
-  /** The token is good for so long: a newer one is asked for in time, and again where there is none. */
-  #renewIn(forMs: number): void {
-    if (this.#renewal !== undefined) this.#cancel(this.#renewal);
-    if (forMs < LEAST_RENEWED_MS) return;
-    const waitMs = Math.min(MOST_MS, Math.max(forMs / 2, forMs - RENEW_MS));
-    this.#renewal = this.#after(waitMs, () => {
-      this.#events.onTokenWanted();
-      this.#renewIn(forMs - waitMs);
-    });
+    return this.#token.subject;
   }
 
   send(control: Outgoing): void {
-    if (!this.isLive) return;
-    const isAlone = this.#gathered === undefined;
-    const bytes = isAlone ? encodeForNow(control) : encodeControl(control);
-    if (bytes.byteLength > this.#limitBytes) this.#refuse(control, bytes.byteLength);
-    else if (isAlone) this.#sendNow(bytes);
-    else this.#gathered?.push(bytes);
-  }
-
-  /** Answers in the gateway's stead what that would end the connection for, and for ever again. */
-  #refuse(control: Outgoing, bytes: number): void {
-    const socket = this.#socket;
-    const error = new JechoError(
-      "FRAME_TOO_LARGE",
-      `${control.kind} of ${bytes} bytes: the gateway takes messages of at most ${this.#limitBytes}`,
-    );
-    const request = "request" in control ? (control.request ?? 0) : 0;
-    const { number: code, message } = error;
-    // Who asks does not expect the answer before it has asked.
-    queueMicrotask(() => {
-      if (socket !== this.#socket) return;
-      const isAsked = request !== 0 && control.kind !== "Installed";
-      this.#events.onFrame(isAsked ? refusal(request, error) : { kind: "Fault", code, message, producer: 0 });
-    });
+    if (this.isLive) this.#sender.control(control);
   }
 
   /** Sends everything but messages of events that `act` causes in one message; within another such act, in that one's. */
   together(act: () => void): void {
-    if (this.#gathered !== undefined) return act();
-    this.#gathered = [];
-    try {
-      act();
-    } finally {
-      this.#sendGathered();
-      this.#gathered = undefined;
-    }
-  }
-
-  #sendGathered(): void {
-    const gathered = this.#gathered;
-    if (gathered === undefined || gathered.length === 0) return;
-    this.#gathered = [];
-    this.#sendParts(gathered);
+    this.#sender.together(act);
   }
 
   /** Whether long parts of a message go out as they lie; else all are copied into one. */
   get takesParts(): boolean {
-    return this.#socket?.sendParts !== undefined;
+    return this.#sender.takesParts;
   }
 
   /** Sends whole frames, which are to stay as they are, in one message. False where the connection is not live: nothing was sent. */
   sendMessage(parts: readonly Uint8Array[]): boolean {
     if (!this.isLive) return false;
-    this.#sendGathered();
-    this.#sendParts(parts);
-    if (this.#ready && (this.#socket?.bufferedAmount ?? 0) > HIGH_WATER_BYTES) {
-      this.#ready = false;
-      this.#events.onReady(false);
-      this.#pollDrain();
-    }
+    this.#sender.message(parts);
     return true;
   }
 
@@ -321,7 +223,7 @@ export class Link {
   /** Tests now whether the other side is still there; a network that changed may have left a dead socket. */
   probe(): void {
     if (this.#status.state === "reconnecting" && this.#socket === undefined) {
-      this.#clearTimers();
+      this.#timers.clear();
       this.connect();
       return;
     }
@@ -329,7 +231,7 @@ export class Link {
     if (!this.isLive || socket === undefined) return;
     const asked = performance.now();
     this.send({ kind: "Ping", time: asked });
-    this.#after(PROBE_MS, () => {
+    this.#timers.after(PROBE_MS, () => {
       if (socket === this.#socket && this.#lastHeard < asked)
         this.#drop(
           socket,
@@ -339,42 +241,16 @@ export class Link {
   }
 
   close(): void {
-    this.#clearTimers();
+    this.#timers.clear();
     const socket = this.#socket;
     this.#socket = undefined;
+    this.#sender.use(undefined);
     this.#setStatus(statusNow("closed"));
     if (socket === undefined) return;
     socket.onmessage = null;
     socket.onclose = null;
     // Closing a socket that is still connecting is told as an error; the listener stays.
     socket.close(1000, "closed by the application");
-  }
-
-  /** Sends parts of whole frames as one message, or as several where that would be too large. */
-  #sendParts(parts: readonly Uint8Array[]): void {
-    let first = 0;
-    let bytes = 0;
-    for (const [i, { byteLength }] of parts.entries()) {
-      if (i > first && bytes + byteLength > this.#limitBytes) {
-        this.#sendTogether(parts.slice(first, i));
-        first = i;
-        bytes = 0;
-      }
-      bytes += byteLength;
-    }
-    this.#sendTogether(first === 0 ? parts : parts.slice(first));
-  }
-
-  #sendNow(bytes: Uint8Array): void {
-    this.#sendTogether([bytes]);
-  }
-
-  #sendTogether(frames: readonly Uint8Array[]): void {
-    const socket = this.#socket;
-    if (socket === undefined) return;
-    const parts = socket.protocol === CHECKED_SUBPROTOCOL ? [...frames, checksumOf(frames)] : frames;
-    if (parts.length > 1 && socket.sendParts !== undefined) socket.sendParts(parts);
-    else socket.send(joinFrames(parts) as Uint8Array<ArrayBuffer>);
   }
 
   #receive(socket: Socket, data: unknown): void {
@@ -390,10 +266,12 @@ export class Link {
         if (frame.kind === "Welcome") {
           this.#setClock(frame.now);
           this.#events.onGateway(frame.gateway);
-          this.#limitBytes = frame.limitBytes || Number.POSITIVE_INFINITY;
+          this.#sender.limitBytes = frame.limitBytes || Number.POSITIVE_INFINITY;
           this.#welcomed(frame.heartbeatMs);
-        } else if (frame.kind === "Admitted") this.#admitted(frame);
-        else if (frame.kind === "Pong") this.#answered(frame.time, frame.now);
+        } else if (frame.kind === "Admitted") {
+          this.#token.admitted(frame);
+          this.#events.onAdmitted(frame.subject);
+        } else if (frame.kind === "Pong") this.#answered(frame.time, frame.now);
         else this.#events.onFrame(frame);
       });
     } catch (error) {
@@ -424,7 +302,7 @@ export class Link {
 
   #beat(): void {
     const socket = this.#socket;
-    this.#after(this.#heartbeatMs, () => {
+    this.#timers.after(this.#heartbeatMs, () => {
       if (socket === undefined || socket !== this.#socket) return;
       if (performance.now() - this.#lastHeard > PATIENCE * this.#heartbeatMs) {
         this.#drop(
@@ -471,56 +349,23 @@ export class Link {
         ? new JechoError("CONNECTION_LOST", `what one side sent is no frame of JEcho: ${cause.message}`)
         : cause;
     this.#socket = undefined;
-    this.#greet = undefined;
+    this.#token.lost();
     if (!STAYS.has(error.code)) this.#at++;
-    this.#clearTimers();
+    this.#timers.clear();
     this.#asked.clear();
-    if (!this.#ready) {
-      this.#ready = true;
-      this.#events.onReady(true);
-    }
+    this.#sender.lost();
     if (!error.retry) {
       this.#setStatus(statusNow("refused", error));
       return;
     }
     const state = this.#status.state === "connecting" ? "connecting" : "reconnecting";
     this.#setStatus(this.#status.state === state ? { ...this.#status, error } : statusNow(state, error));
-    this.#after(this.#backoff.nextMs(), () => this.connect());
-  }
-
-  #pollDrain(): void {
-    this.#after(DRAIN_POLL_MS, () => {
-      if ((this.#socket?.bufferedAmount ?? 0) > LOW_WATER_BYTES) {
-        this.#pollDrain();
-        return;
-      }
-      this.#ready = true;
-      this.#events.onReady(true);
-    });
+    this.#timers.after(this.#backoff.nextMs(), () => this.connect());
   }
 
   #setStatus(status: Status): void {
     this.#status = status;
     this.#events.onStatus(status);
-  }
-
-  #after(ms: number, act: () => void): ReturnType<typeof setTimeout> {
-    const timer = setTimeout(() => {
-      this.#timers.delete(timer);
-      act();
-    }, ms);
-    this.#timers.add(timer);
-    return timer;
-  }
-
-  #cancel(timer: ReturnType<typeof setTimeout>): void {
-    clearTimeout(timer);
-    this.#timers.delete(timer);
-  }
-
-  #clearTimers(): void {
-    for (const timer of this.#timers) clearTimeout(timer);
-    this.#timers.clear();
   }
 }
 

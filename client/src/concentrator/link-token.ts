@@ -1,0 +1,86 @@
+import { JechoError } from "@jecho/shared";
+import type { Admitted } from "@jecho/shared/internal";
+import type { LinkTimers } from "./link-timers.ts";
+
+/** A newer token is asked for so long before the present one is too old, or, where it is good for less than twice as long, at half of its time. */
+const RENEW_MS = 60_000;
+const LEAST_RENEWED_MS = 1000;
+/** The longest that a timer takes. */
+const MOST_MS = 2 ** 31 - 1;
+
+/** The application's token at the gateway: shown at each new connection, and renewed while one lasts. */
+export class LinkToken {
+  readonly #isWanted: boolean;
+  readonly #timers: LinkTimers;
+  /** The application is to give a token. */
+  readonly #ask: () => void;
+  /** The one that the gateway has. */
+  #text = "";
+  #subject = "";
+  /** Greets at the socket that has just been opened, once there is a token. */
+  #greet: ((token: string) => void) | undefined;
+  #renewal: ReturnType<typeof setTimeout> | undefined;
+
+  /** @param isWanted whether the application has a token for each connection */
+  constructor(isWanted: boolean, timers: LinkTimers, ask: () => void) {
+    this.#isWanted = isWanted;
+    this.#timers = timers;
+    this.#ask = ask;
+  }
+
+  /** Subject of the token; "" where the gateway wants none. */
+  get subject(): string {
+    return this.#subject;
+  }
+
+  /** Whether a new connection waits for a token. */
+  get isAwaited(): boolean {
+    return this.#greet !== undefined;
+  }
+
+  /** A connection is there. @param greet called once there is a token for it */
+  opened(greet: (token: string) => void): void {
+    this.#greet = greet;
+    if (this.#isWanted) this.#ask();
+    else this.take("");
+  }
+
+  /** The connection is gone. */
+  lost(): void {
+    this.#greet = undefined;
+  }
+
+  /** Takes the application's token. @returns whether the gateway is to be told, for it has another */
+  take(token: string): boolean {
+    const greet = this.#greet;
+    // The same once more makes nothing newer.
+    if (greet === undefined && token === this.#text) return false;
+    this.#text = token;
+    this.#greet = undefined;
+    greet?.(token);
+    return greet === undefined;
+  }
+
+  /** The gateway has taken it. @throws JechoError `TOKEN_INVALID` where it is another subject's than before */
+  admitted({ subject, forMs }: Admitted): void {
+    // What this process raises is counted, and what it opened is known, as one subject's.
+    if (this.#subject !== "" && this.#subject !== subject)
+      throw new JechoError(
+        "TOKEN_INVALID",
+        `the session is ${this.#subject}'s, and its new token ${subject}'s, who needs a session of its own`,
+      );
+    this.#subject = subject;
+    this.#renewIn(forMs);
+  }
+
+  /** The token is good for so long: a newer one is asked for in time, and again where there is none. */
+  #renewIn(forMs: number): void {
+    this.#timers.cancel(this.#renewal);
+    if (forMs < LEAST_RENEWED_MS) return;
+    const waitMs = Math.min(MOST_MS, Math.max(forMs / 2, forMs - RENEW_MS));
+    this.#renewal = this.#timers.after(waitMs, () => {
+      this.#ask();
+      this.#renewIn(forMs - waitMs);
+    });
+  }
+}
