@@ -142,6 +142,14 @@ export class ConsumerParty {
     await this.#open(seat, this.#fromOf(seat));
   }
 
+  /** One of the filters is exchanged for another that lets the same events through. */
+  async change(random: Random): Promise<void> {
+    const filters = this.#seats.filter(({ meaning }) => meaning === "fourth" || meaning === "served");
+    if (filters.length === 0) return;
+    const { index, meaning } = random.pick(filters);
+    await this.worker.call("change", { index, meaning });
+  }
+
   /** Ends the process and starts another one, which goes on where that was. */
   async kill(): Promise<void> {
     await this.#takeAll();

@@ -101,6 +101,8 @@ export const FAULTS = {
     withOne(world, world.producers, random, producer => producer.reopen()),
   "consumer-opened-anew": (world, random) =>
     withOne(world, world.consumers, random, consumer => consumer.reopen(random)),
+  "modulator-changed": (world, random) =>
+    withOne(world, world.consumers, random, consumer => consumer.change(random)),
   handover: (world, random) =>
     withOne(world, world.consumers.slice(-1), random, consumer => consumer.handOver(() => {})),
   "handover-and-kill": async (world, random) => {

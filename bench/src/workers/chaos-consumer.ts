@@ -100,6 +100,13 @@ serve({
       });
     return add(index, consumer);
   },
+  /** Has a consumer go on with another modulator than anybody has. What hinders that is told by its status. */
+  change({ index, meaning }: Pick<Subscribe, "index" | "meaning">): void {
+    const { modulator } = meaningOf(meaning);
+    consumers[index]
+      ?.reset(modulator === undefined ? {} : { modulator: { ...modulator, key: randomUUID() } })
+      .catch(fail);
+  },
   /** Ends a consumer, which goes on as another one. */
   close: (index: number) => consumers[index]?.close(),
   block,

@@ -372,6 +372,8 @@ export class Concentrator {
       case "Placed":
         for (const { id, listener } of this.#parts.reception.membersOf(frame.derived))
           listener.notify({ is: "placed", endpoint: id, placements: frame.placements.map(placementOf) });
+        for (const { successor } of this.#parts.reception.comingTo(frame.derived))
+          successor?.placed(frame.placements);
         return;
       case "CopyUpdate":
         if (frame.request !== 0) this.#parts.openings.objectOpened(frame);

@@ -12,6 +12,7 @@ import {
   AWAY,
   type ConsumerState,
   type CopyState,
+  comingOf,
   type OpenConsumerState,
   type ProducerState,
 } from "./endpoint-states.ts";
@@ -71,6 +72,8 @@ export class EndpointIndex implements StateIndexes {
   changed(endpoint: Endpoint, before: EndpointState): void {
     const { state } = endpoint;
     move(this.#asked, endpoint, requestOf(before), requestOf(state));
+    // The next modulator's number becomes the consumer's.
+    move(this.#open, endpoint, comingNumberOf(before), comingNumberOf(state));
     move(this.#open, endpoint, numberOf(before), numberOf(state));
     if (before.is === "retrying") clearTimeout(before.timer);
     if (endpoint.is === "producer") this.#movedProducer(endpoint, before as ProducerState);
@@ -218,6 +221,10 @@ function requestOf(state: EndpointState): number | undefined {
 
 function numberOf(state: EndpointState): number | undefined {
   return "number" in state ? state.number : undefined;
+}
+
+function comingNumberOf(state: EndpointState): number | undefined {
+  return "change" in state ? comingOf(state)?.number : undefined;
 }
 
 function move<K, E>(index: Map<K, E>, endpoint: E, before: K | undefined, after: K | undefined): void {

@@ -1,4 +1,5 @@
 import type { Modulator } from "@jecho/shared/internal";
+import type { Successor } from "../incoming/successor.ts";
 
 /*
  * The states of an endpoint. Each has what holds in it and in no other; what outlasts states stands with the endpoint
@@ -54,10 +55,17 @@ export interface Reset {
   modulator: Modulator | undefined;
 }
 
+/** The gateway has opened the channel of the next modulator, and the present one still owes events from before that begins. */
+export interface Coming {
+  readonly number: number;
+  readonly channelNumber: number;
+  readonly successor: Successor;
+}
+
 /** A reset that was asked for while the consumer goes on with the modulator that it has. */
 export interface Change {
   readonly reset: Reset;
-  readonly awaits: Awaited;
+  readonly awaits: Awaited | Coming;
 }
 
 /** The consumer's numbers at the gateway. */
@@ -170,4 +178,10 @@ export function askedAfter(
     default:
       return undefined;
   }
+}
+
+/** The channel of the next modulator, where that is open already. */
+export function comingOf(state: { readonly change?: Change | undefined } | undefined): Coming | undefined {
+  const awaits = state?.change?.awaits;
+  return awaits !== undefined && "successor" in awaits ? awaits : undefined;
 }

@@ -12,6 +12,7 @@ import type {
 } from "@jecho/shared/internal";
 import type { ControlRequest, PortListener } from "../../places/port.ts";
 import type { Counting } from "../incoming/reception.ts";
+import type { Successor } from "../incoming/successor.ts";
 import { type TrackedSource, Tracker } from "../incoming/tracking.ts";
 import type { Lane, Lanes } from "../outgoing/lane.ts";
 import {
@@ -19,6 +20,7 @@ import {
   COPY_TRANSITIONS,
   type ConsumerState,
   type CopyState,
+  comingOf,
   type LiveCopy,
   NEW,
   type OpenConsumerState,
@@ -221,6 +223,8 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
   taker: InputTaker | undefined;
   /** The consumer's past while this process makes it: whatever else comes waits for it. */
   past: OwnPast | undefined;
+  /** What the next modulator brings, while the present one still owes events. */
+  successor: Successor | undefined;
   #waiting: Postponed[] = [];
   #waitingBytes = 0;
   /** The source that was named to its application last, for each producer's number and urgency. */
@@ -304,6 +308,10 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
 
   protected override changed(before: ConsumerState): void {
     if (openStateOf(before) !== undefined && this.open === undefined) this.tracker.away();
+    const successor = comingOf(this.open)?.successor;
+    // Its events go where they were waited for, or with the connection.
+    if (this.successor !== successor) this.successor?.end();
+    this.successor = successor;
     this.#indexes.changed(this, before);
   }
 }

@@ -1,9 +1,10 @@
-import { JechoError } from "@jecho/shared";
+import { JechoError, splitName } from "@jecho/shared";
 import { type Control, type CopyUpdate, FROM, type Modulator, type Place } from "@jecho/shared/internal";
 import { placementOf } from "../../consumer/placement.ts";
 import type { ControlRequest } from "../../places/port.ts";
 import type { Flow } from "../incoming/flow.ts";
 import type { Reception } from "../incoming/reception.ts";
+import { Successor } from "../incoming/successor.ts";
 import type { SynchronousEvents } from "../incoming/synchronous.ts";
 import type { LateProduction } from "../late-production.ts";
 import type { Link } from "../link.ts";
@@ -16,7 +17,9 @@ import {
   type Awaited,
   askedAfter,
   type Change,
+  comingOf,
   GONE,
+  type LiveConsumer,
   type OpenConsumerState,
   RESTING,
   type Reset,
@@ -210,13 +213,45 @@ export class Openings {
   consumerOpened(opened: Opened<"ConsumerOpened">): void {
     const consumer = this.#index.asked(opened.request);
     if (consumer?.is !== "consumer") return this.#decline(opened.consumer);
-    // From here on no event of the old modulator reaches the consumer, and the first of the new one comes next.
+    const { open } = consumer;
+    // Who leaves a past in the middle, or begins with the newest, wants nothing from before.
+    const isSeamless = open?.is === "live" && consumer.past === undefined && opened.replay === 0;
+    if (isSeamless && open.change !== undefined) this.#awaitOwed(consumer, open, open.change.reset, opened);
+    else this.#entered(consumer, opened);
+  }
+
+  /** The next modulator is there: what it makes waits until the present one has made what it owes from before. */
+  #awaitOwed(
+    consumer: ConsumerEndpoint,
+    open: LiveConsumer,
+    reset: Reset,
+    opened: Opened<"ConsumerOpened">,
+  ): void {
+    const { consumer: number, channel: channelNumber } = opened;
+    const successor = new Successor(opened, consumer.tracker, () => {
+      if (consumer.successor === successor && successor.isDue()) this.#succeed(consumer);
+    });
+    consumer.become({ ...open, change: { reset, awaits: { number, channelNumber, successor } } });
+    successor.check();
+  }
+
+  /** The next modulator takes the place of the present one. @param isLost whether the gateway has ended that one */
+  #succeed(consumer: ConsumerEndpoint, isLost = false): void {
+    const { successor } = consumer;
+    if (successor === undefined) return;
+    const held = successor.end();
+    this.#entered(consumer, successor.opened, isLost);
+    for (const hand of held) hand();
+  }
+
+  /** From here on no event of the old modulator reaches the consumer, and the first of the new one comes next. */
+  #entered(consumer: ConsumerEndpoint, opened: Opened<"ConsumerOpened">, isLost = false): void {
     const { state, open: old } = consumer;
     const comesBack = state.is === "asked" && state.after.is !== "new";
     const newest = state.is === "asked" && wantsNewest(consumer, state.after);
     const past = state.is === "asked" && !comesBack && lacksPast(consumer, opened);
     const isAwaited = comesBack || goesOn(consumer);
-    if (old?.change !== undefined) takeReset(consumer, old.change.reset);
+    if (old?.change !== undefined) takeReset(consumer, old.change.reset, consumer.successor !== undefined);
     if (!comesBack) consumer.takeWaiting();
     consumer.epoch = opened.epoch;
     consumer.seq = Number(opened.seq) - 1;
@@ -243,7 +278,7 @@ export class Openings {
     // It may have to leave again at once.
     this.#flow.entered(consumer);
     this.#askNext(consumer);
-    if (old === undefined) return;
+    if (old === undefined || isLost) return;
     // Events of the old modulator that are still being handled are waited for.
     const close = (): void => this.#link.send({ kind: "CloseEndpoint", endpoint: old.number });
     this.#synchronous.whenDone(consumer, old.channelNumber, close);
@@ -362,7 +397,11 @@ export class Openings {
   /** The gateway ended a consumer that was open. */
   lost(number: number, error: JechoError): void {
     const consumer = this.#index.consumerOf(number);
-    if (consumer !== undefined) this.#refused(consumer, undefined, error);
+    if (consumer === undefined) return;
+    const { open, successor } = consumer;
+    if (successor === undefined || open === undefined) this.#refused(consumer, undefined, error);
+    else if (open.number === number) this.#succeed(consumer, true);
+    else this.#refused(consumer, open.change, error);
   }
 
   #refused(endpoint: Endpoint, change: Change | undefined, cause: JechoError): void {
@@ -394,6 +433,7 @@ export class Openings {
     if (after.is === "new") return false;
     const left = endpoint.is === "consumer" ? endpoint.open : undefined;
     const timer = setTimeout(() => this.#ask(endpoint), REOPEN_MS);
+    if (endpoint.is === "consumer") this.#leaveComing(endpoint);
     // Only consumers rest.
     (endpoint as ConsumerEndpoint).become({ is: "retrying", timer, after });
     if (left !== undefined) this.#consumerLeft(left.channelNumber);
@@ -407,6 +447,7 @@ export class Openings {
     // What feeds modulators has no thread of an application's.
     if (open === undefined || consumer.feed !== undefined) return;
     this.#link.send({ kind: "CloseEndpoint", endpoint: open.number });
+    this.#leaveComing(consumer);
     consumer.become(RESTING);
     this.#consumerLeft(open.channelNumber);
     consumer.listener.notify({ is: "interrupted", endpoint: consumer.id });
@@ -424,9 +465,18 @@ export class Openings {
     if (open !== undefined) this.#link.send({ kind: "CloseEndpoint", endpoint: open.number });
   }
 
+  /** The channel of the next modulator, which is open already, is not wanted any more. */
+  #leaveComing(consumer: ConsumerEndpoint): void {
+    const coming = comingOf(consumer.open);
+    if (coming === undefined) return;
+    this.#decline(coming.number);
+    this.#production?.demands.left(coming.channelNumber);
+  }
+
   /** Ends an endpoint of which the gateway knows that. Nobody waits for it. */
   end(endpoint: Endpoint): void {
     const { open } = endpoint;
+    if (endpoint.is === "consumer") this.#leaveComing(endpoint);
     endpoint.become(GONE);
     if (endpoint.is === "producer") {
       this.#production?.lanes.forget(endpoint.lanes);
@@ -449,15 +499,16 @@ function placed({
   return replay === 0 ? { is: "live", ...at } : { is: "replaying", replay, ...at };
 }
 
-/** This reset is in force from now on, which answers those before it. */
-function takeReset(consumer: ConsumerEndpoint, { reset, modulator }: Reset): void {
+/** This reset is in force from now on, which answers those before it. @param goesOn whether the new modulator goes on where the old one was */
+function takeReset(consumer: ConsumerEndpoint, { reset, modulator }: Reset, goesOn: boolean): void {
   consumer.past?.end();
   consumer.modulator = modulator;
   consumer.as = "";
   consumer.reset = reset;
   consumer.resets = consumer.resets.filter(other => other.reset > reset);
   // What another modulator makes is counted anew.
-  consumer.tracker.clear();
+  if (goesOn) consumer.tracker.changed(modulator === undefined && splitName(consumer.channel).derived === "");
+  else consumer.tracker.clear();
 }
 
 /** An error of a modulator with the channel's name: the process that ran it knows that by its number alone. */

@@ -2,7 +2,7 @@ import { JechoError } from "@jecho/shared";
 import { type EventsFrame, type HeldPlace, NumberTable, type Position } from "@jecho/shared/internal";
 import type { ConsumerEndpoint } from "../endpoints/endpoint.ts";
 import type { ConsumerIndexes } from "../endpoints/endpoint-index.ts";
-import type { OpenConsumerState } from "../endpoints/endpoint-states.ts";
+import { comingOf, type OpenConsumerState } from "../endpoints/endpoint-states.ts";
 import type { Coverage, Lane } from "../outgoing/lane.ts";
 import type { SynchronousEvents } from "./synchronous.ts";
 import { NOBODY as NOT_HANDLED, type Outcome } from "./tally.ts";
@@ -70,6 +70,8 @@ class Route {
   #consumers = NOBODY;
   /** Consumers of the channel that are being sent the past, under numbers of their own. */
   replaying = NOBODY;
+  /** Consumers whose next modulator makes the channel: it waits until the present one has made what it owes. */
+  coming = NOBODY;
   /** Sources of the runs, by the producer's number and their urgency. */
   readonly #origins = new Remembered<number, Origin>();
 
@@ -118,7 +120,7 @@ export class Reception implements ConsumerIndexes {
   consumersOf(channel: number): number {
     const route = this.#routes.get(channel);
     if (route === undefined) return 0;
-    let consumers = route.replaying.length;
+    let consumers = route.replaying.length + route.coming.length;
     for (const { isApplications } of route.consumers) if (isApplications) consumers++;
     return consumers;
   }
@@ -126,7 +128,7 @@ export class Reception implements ConsumerIndexes {
   /** Whether a run of this channel is for anybody here. */
   takes(channel: number): boolean {
     const route = this.#routes.get(channel);
-    return route !== undefined && route.consumers.length + route.replaying.length > 0;
+    return route !== undefined && route.consumers.length + route.replaying.length + route.coming.length > 0;
   }
 
   /** The consumers here of a channel or derived channel, those among them that are being sent the past, and those that feed modulators. */
@@ -141,6 +143,11 @@ export class Reception implements ConsumerIndexes {
     before: OpenConsumerState | undefined,
     after: OpenConsumerState | undefined,
   ): void {
+    const [gone, comes] = [comingOf(before)?.channelNumber, comingOf(after)?.channelNumber];
+    if (gone !== comes) {
+      if (gone !== undefined) this.#comesNoMore(entry, gone);
+      if (comes !== undefined) this.#comes(entry, comes);
+    }
     if (isSameWay(before, after)) return;
     if (before !== undefined) this.#leave(entry, before);
     if (after !== undefined) this.#enter(entry, after);
@@ -163,6 +170,23 @@ export class Reception implements ConsumerIndexes {
     channel.consumers = channel.consumers.filter(other => other !== entry);
     channel.replaying = channel.replaying.filter(other => other !== entry);
     if (state.is === "replaying") this.#routes.delete(state.replay);
+  }
+
+  #comes(entry: ConsumerEndpoint, number: number): void {
+    const channel = this.#route(number);
+    channel.coming = [...channel.coming, entry];
+  }
+
+  #comesNoMore(entry: ConsumerEndpoint, number: number): void {
+    const channel = this.#route(number);
+    channel.coming = channel.coming.filter(other => other !== entry);
+    // The entry's own, which is not taken yet, leaves it at once.
+    if (!this.takes(number) && entry.channelNumber !== number) this.#routes.delete(number);
+  }
+
+  /** The consumers whose next modulator makes this channel. */
+  comingTo(channel: number): readonly ConsumerEndpoint[] {
+    return this.#routes.get(channel)?.coming ?? NOBODY;
   }
 
   #route(number: number): Route {
@@ -203,13 +227,27 @@ export class Reception implements ConsumerIndexes {
     const raised = Number(position.raised);
     const after = Number(position.after);
     const through = Number(position.through);
+    const at = { producer, of: { source, origin }, raised, after, through };
+    for (const entry of route.coming) this.#placeLater(entry, at);
     for (const entry of consumers) {
       if (!takes(entry, process)) continue;
       // A feed begins with the first word on what feeds it.
       const isOfNobody = origin?.id === source.id;
       if (isOfNobody && !entry.isApplications) continue;
-      this.#placeAt(entry, { producer, of: { source, origin }, raised, after, through });
+      this.#placeAt(entry, at);
     }
+  }
+
+  /** The position waits with what the next modulator brings. */
+  #placeLater(entry: ConsumerEndpoint, at: CountedPlace): void {
+    const { successor } = entry;
+    const { source, origin } = at.of;
+    // What was made before the consumer came is not for it.
+    if (origin === undefined) successor?.reaches(source, at.raised, undefined);
+    else if (origin.id !== source.id)
+      successor?.reaches(origin, at.raised > 0 ? at.through : at.after, at.through);
+    successor?.hold(0, () => this.#placeAt(entry, at));
+    successor?.check();
   }
 
   /** The consumer is told of a position, unless its past is still being made: then it waits for that. */
@@ -220,8 +258,10 @@ export class Reception implements ConsumerIndexes {
   }
 
   #place(entry: ConsumerEndpoint, { producer, of, raised, after, through }: CountedPlace): void {
+    if (entry.successor?.replaces(of.origin ?? of.source)) return;
     const missing = entry.tracker.place(of.source, raised, of.origin, after, through);
     this.#checkRestart(entry);
+    entry.successor?.check();
     if (entry.isApplications) {
       // Before its first run, which one message may carry for several consumers.
       if (producer !== 0 && of.origin?.id !== of.source.id) nameSource(entry, producer, of, raised, through);
@@ -244,6 +284,7 @@ export class Reception implements ConsumerIndexes {
     const route = this.#routes.get(channel);
     if (route === undefined || coverage === undefined) return;
     const at = placeIn(source, raised, coverage);
+    for (const entry of route.coming) this.#placeLater(entry, at);
     for (const entry of route.consumers) if (entry.isApplications) this.#placeAt(entry, at);
   }
 
@@ -273,6 +314,9 @@ export class Reception implements ConsumerIndexes {
     }
     const origin = route.originOf(frame.producer, frame.isUrgent);
     const process = origin?.process ?? 0;
+    if (route.coming.length > 0)
+      for (const entry of route.coming)
+        this.#later(entry, frame, origin, copy => this.#arrivedFor(entry, copy, origin, process));
     if (frame.isSync)
       this.#deliver(
         frame,
@@ -292,6 +336,21 @@ export class Reception implements ConsumerIndexes {
     entry.seq = frame.seq + frame.count - 1;
   }
 
+  /** A run waits with what the next modulator brings. Nobody waits for what it does with a synchronous event. */
+  #later(
+    { successor }: ConsumerEndpoint,
+    frame: EventsFrame,
+    of: Counting | undefined,
+    hand: (copy: EventsFrame) => void,
+  ): void {
+    const copy = frame.copy();
+    copy.forgetSync();
+    if (of?.origin !== undefined) successor?.reaches(of.origin, frame.after, frame.accounted);
+    else if (of !== undefined) successor?.reaches(of.source, frame.raised - 1, undefined);
+    successor?.hold(frame.end - frame.start, () => hand(copy));
+    successor?.check();
+  }
+
   /** A run that was raised or derived here. @param handled called for each event of a synchronous run */
   raised(frame: EventsFrame, lane: Lane, handled?: (outcome: Outcome, i: number) => void): void {
     const route = this.#routes.get(frame.channel);
@@ -301,6 +360,8 @@ export class Reception implements ConsumerIndexes {
     const takers = consumers.filter(({ isApplications }) => isApplications);
     if (handled !== undefined) this.#synchronous.deliver(frame, takers, handled);
     for (const entry of replaying) this.#handLater(entry, frame, lane);
+    for (const entry of route?.coming ?? NOBODY)
+      this.#later(entry, frame, lane, copy => this.#handTo(entry, copy, lane, 0));
     // All of them first: one message may carry the run for several.
     if (takers.length > 1)
       for (const entry of takers) nameSource(entry, frame.producer, lane, frame.raised - 1, frame.after);
@@ -331,13 +392,17 @@ export class Reception implements ConsumerIndexes {
     if (frame.seq !== 0 && frame.seq + frame.count <= entry.fromSeq) return;
     if (of?.origin !== undefined) entry.past.begins(of.origin, frame.after);
     // A past may take long, and nobody waits for it.
-    const { channel, producer, raised, count, isSync } = frame;
-    if (isSync)
-      for (let i = 0; i < count; i++)
-        this.#synchronous.handled(entry, channel, producer, raised + i, NOT_HANDLED);
+    this.#skip(entry, frame);
     const copy = frame.copy();
     copy.forgetSync();
     this.#handLater(entry, copy, of);
+  }
+
+  /** Nobody waits until this consumer has handled the run. */
+  #skip(entry: ConsumerEndpoint, { channel, producer, raised, count, isSync }: EventsFrame): void {
+    if (!isSync) return;
+    for (let i = 0; i < count; i++)
+      this.#synchronous.handled(entry, channel, producer, raised + i, NOT_HANDLED);
   }
 
   #handLater(entry: ConsumerEndpoint, frame: EventsFrame, of: Counting | undefined): void {
@@ -349,9 +414,11 @@ export class Reception implements ConsumerIndexes {
     let had = seq === 0 ? 0 : Math.max(0, entry.fromSeq - seq);
     let missing = 0;
     if (of !== undefined) {
+      if (entry.successor?.replaces(of.origin ?? of.source)) return this.#skip(entry, frame);
       const counted = entry.tracker.take(of.source, frame, of.origin);
       missing = counted.missing;
       this.#checkRestart(entry);
+      entry.successor?.check();
       if (missing > 0 && entry.isApplications) this.#missing(entry, missing);
       had = Math.max(had, counted.had);
     }

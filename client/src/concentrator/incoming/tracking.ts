@@ -81,6 +81,8 @@ export interface CountedRun {
 
 const ALL_NEW: CountedRun = { had: 0, missing: 0 };
 
+/** Whoever made what a consumer had before it changed its modulator: no source of what comes next. */
+const FORMER = 1n;
 /** Incarnations that a consumer remembers. */
 const MOST_INCARNATIONS = 4096;
 
@@ -273,6 +275,40 @@ export class Tracker {
     this.hasRestarted = false;
     this.#toldMakers.clear();
     if (places.length > 0) this.#hasBeenAway = true;
+  }
+
+  /** The count up to which the fate of a raw source's events is known; undefined where nothing was made of them, or heard of them. */
+  throughOf(source: TrackedSource): number | undefined {
+    const known = this.#known.get(source.name);
+    if (known !== undefined && known.makers.size > 0) return known.through;
+    const reached = this.#reached.get(source.name);
+    return reached === undefined || reached.origin !== undefined ? undefined : reached.raised;
+  }
+
+  /** Raw sources of which something was made for the consumer, each with the count up to which the fate of its events is known. */
+  *origins(): Generator<{ readonly source: TrackedSource; readonly through: number }> {
+    for (const { source, raised, origin } of this.#reached.values())
+      if (origin === undefined) yield { source, through: raised };
+    for (const { source, through, makers } of this.#known.values())
+      if (makers.size > 0) yield { source, through };
+  }
+
+  /**
+   * Another modulator makes what comes next, or none does: it goes on where the former one was, and is no restart of that.
+   *
+   * @param isPlain whether what comes next are the raw events themselves
+   */
+  changed(isPlain: boolean): void {
+    const origins = [...this.origins()];
+    this.clear();
+    for (const { source, through } of origins) {
+      if (isPlain) this.#enter(source, through, undefined);
+      else {
+        const known = this.#knownOf(source, through);
+        known.by = FORMER;
+        known.mayBeginEarlier = false;
+      }
+    }
   }
 
   clear(): void {

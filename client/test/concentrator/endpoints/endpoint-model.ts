@@ -8,6 +8,7 @@ import {
   ProducerEndpoint,
 } from "../../../src/concentrator/endpoints/endpoint.ts";
 import { EndpointIndex } from "../../../src/concentrator/endpoints/endpoint-index.ts";
+import { comingOf } from "../../../src/concentrator/endpoints/endpoint-states.ts";
 import { Openings } from "../../../src/concentrator/endpoints/openings.ts";
 import { Flow } from "../../../src/concentrator/incoming/flow.ts";
 import { Reception } from "../../../src/concentrator/incoming/reception.ts";
@@ -263,8 +264,9 @@ export class EndpointModel {
     this.#openings.compared(consumer, answer);
   }
 
-  lose(consumer: ConsumerEndpoint, passes: boolean): void {
-    const number = consumer.open?.number ?? 0;
+  /** @param isNext that of the next modulator, where it has one */
+  lose(consumer: ConsumerEndpoint, passes: boolean, isNext: boolean): void {
+    const number = (isNext ? comingOf(consumer.open) : undefined)?.number ?? consumer.open?.number ?? 0;
     this.gateway.open.delete(number);
     this.#openings.lost(number, passes ? PASSING : FINAL);
   }
@@ -335,7 +337,10 @@ export class EndpointModel {
     const paced = this.present.some(
       it => it.is === "consumer" && it.open !== undefined && it.queue.whenFull === WHEN_FULL.latest,
     );
-    return this.present.filter(({ state }) => state.is === "retrying").length + (paced ? 1 : 0);
+    const coming = this.present.filter(it => isConsumer(it) && it.successor !== undefined);
+    return (
+      this.present.filter(({ state }) => state.is === "retrying").length + 2 * coming.length + (paced ? 1 : 0)
+    );
   }
 
   /** @throws Error where an index disagrees with a state */
@@ -357,9 +362,7 @@ export class EndpointModel {
   }
 
   #checkNumbers(present: readonly Endpoint[]): void {
-    const open = new Map(
-      present.flatMap(it => (it.open === undefined ? [] : [[it.open.number, it] as const])),
-    );
+    const open = new Map(present.flatMap(it => numbersOf(it).map(number => [number, it] as const)));
     if (this.gateway.isLive) same("open at the gateway", this.gateway.open, new Set(open.keys()));
     for (let number = 1; number <= this.#numbers; number++) {
       const index = this.#index;
@@ -386,8 +389,11 @@ export class EndpointModel {
         new Set<Endpoint>(this.#reception.membersOf(channel)),
         new Set(consumers),
       );
-      equal(`their number`, this.#reception.consumersOf(channel), consumers.length);
-      equal(`are there any`, this.#reception.takes(channel), consumers.length > 0);
+      const coming = present.filter(it => isConsumer(it) && comingOf(it.open)?.channelNumber === channel);
+      same(`coming to ${channel}`, new Set<Endpoint>(this.#reception.comingTo(channel)), new Set(coming));
+      const all = consumers.length + coming.length;
+      equal(`their number`, this.#reception.consumersOf(channel), all);
+      equal(`are there any`, this.#reception.takes(channel), all > 0);
       same(
         `producers of ${channel}`,
         new Set<Endpoint>(this.#index.producersOf(channel) ?? []),
@@ -442,6 +448,12 @@ function modulator() {
 
 function isConsumer(endpoint: Endpoint): endpoint is ConsumerEndpoint {
   return endpoint.is === "consumer";
+}
+
+/** An endpoint's numbers at the gateway: its own, and that of its next modulator. */
+function numbersOf(endpoint: Endpoint): number[] {
+  const next = isConsumer(endpoint) ? comingOf(endpoint.open)?.number : undefined;
+  return [endpoint.open?.number, next].filter(number => number !== undefined);
 }
 
 function requestsOf(endpoint: Endpoint): number[] {

@@ -53,7 +53,7 @@ function step(model: EndpointModel, dice: Dice): string {
       if (asked?.kind === "OpenConsumer" && asked.modulator) model.compare(asked, dice.below(3));
     },
     compared: () => consumer && model.compared(consumer, dice.below(3), dice.coin, dice.below(4) === 0),
-    lose: () => open && model.lose(open, dice.coin),
+    lose: () => open && model.lose(open, dice.coin, dice.coin),
     replayed: () => open && model.replayed(open, (open.replay ?? 0) + (dice.below(4) === 0 ? 1 : 0)),
     demand: () => {
       const producer = dice.of(producers.filter(it => it.open !== undefined));
@@ -78,7 +78,18 @@ function step(model: EndpointModel, dice: Dice): string {
     yield: () => dice.below(4) === 0 && model.yield(dice.below(PORTS)),
     wait: () => vi.advanceTimersByTime(dice.of([100, 1000]) ?? 0),
   };
-  const often = ["add", "accept", "accept", "accept", "connect", "reset", "demand", "replayed"];
+  const often = [
+    "add",
+    "accept",
+    "accept",
+    "accept",
+    "connect",
+    "reset",
+    "demand",
+    "replayed",
+    "accept",
+    "reset",
+  ];
   const what = dice.of([...Object.keys(actions), ...often]) ?? "wait";
   actions[what]?.();
   return what;
@@ -97,8 +108,10 @@ function heal(model: EndpointModel): void {
   for (let left = 1000; left > 0; left--) {
     const waits = model.present.filter(isConsumer).find(it => newestOf(it) !== undefined);
     const [asked] = gateway.asked;
+    const isChanging = model.present.some(it => isConsumer(it) && it.successor !== undefined);
     if (waits !== undefined) model.compared(waits, newestOf(waits) ?? 0, waits.open !== undefined, false);
     else if (asked !== undefined) model.accept(asked, false);
+    else if (isChanging) vi.advanceTimersByTime(250);
     else break;
     model.check();
   }
