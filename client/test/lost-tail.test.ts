@@ -77,6 +77,23 @@ test.each(ENDS)(
   },
 );
 
+test("DEL-12: what a producer raised while nobody listened is told, though the gateway took nothing since the consumer was there", async () => {
+  await using rig = await startRig(WINDOW);
+  await using the = await cuttable(rig);
+  const producing = rig.session();
+  const producer = await producing.channel("a", Count).produce();
+  await rig.session().channel("a", Count).produce();
+  await expect.poll(() => producer.demand.total).toBe(1);
+  await raise(producer, producing, 0, 10);
+  await the.seen.take(10);
+  await the.part();
+  await expect.poll(() => producer.demand.total).toBe(0);
+  await raise(producer, producing, 10, 30);
+  await producer.close();
+  await the.join();
+  await expect.poll(() => the.consumer.stats.missed).toBe(20);
+});
+
 test("DEL-12: of a producer that was over before a consumer came, that consumer is told nothing when it is back", async () => {
   await using rig = await startRig(WINDOW);
   const lasting = rig.session();

@@ -70,6 +70,19 @@ async function closes(producer: RawProducer): Promise<void> {
   await producer.isAlive();
 }
 
+test("DEL-12: who comes back to another gateway is told of a producer that went there before it with events that nobody wanted", async () => {
+  await using gateway = await start();
+  using other = await RawProducer.open(gateway);
+  using producer = await RawProducer.open(gateway, { source: RAW });
+  producer.say(at(producer, 3n));
+  await closes(producer);
+  using consumer = await RawClient.connect(gateway);
+  open(consumer, { from: resume });
+  expect(await consumer.next("ConsumerOpened")).toMatchObject({ unknown: true });
+  expect(await consumer.next("Position")).toMatchObject({ source: RAW, raised: 3n, origin: 0n });
+  await other.isAlive();
+});
+
 test("DEL-12: who comes back to another gateway is told of a producer that came and went there before it", async () => {
   await using gateway = await start();
   using other = await RawProducer.open(gateway);

@@ -21,8 +21,10 @@ interface GatewayLane extends SourceCount {
   producer: number;
   /** Whether the producer is here and sends what it raises. */
   live: boolean;
-  /** Sequence number of the channel's newest event when this count last changed. */
+  /** Sequence number of the channel's newest event when this count last changed; -1: at an earlier gateway. */
   seq: number;
+  /** Whether its newest raw events were never sent: its end has no sequence number of its own, and who was there knows it only if told. */
+  isUnsent: boolean;
   /** Whether the producer has gone. */
   isOver: boolean;
   /** End of the time that a producer is waited for that was cut off, in Unix milliseconds. */
@@ -54,7 +56,16 @@ export class GatewayLanes {
     for (const lane of lanes) {
       // A modulator's output is of who runs that, which may be another one by now.
       const by = lane.origin === 0n && lane.by !== "" ? lane.by : undefined;
-      const gone = { ...lane, producer: 0, live: false, seq: 0, isOver: true, awaitedUntil: 0, by };
+      const gone = {
+        ...lane,
+        producer: 0,
+        live: false,
+        seq: -1,
+        isUnsent: false,
+        isOver: true,
+        awaitedUntil: 0,
+        by,
+      };
       this.#bySource.set(nameOf(lane), gone);
       this.#forgetLater(gone);
     }
@@ -75,7 +86,7 @@ export class GatewayLanes {
     const name = nameOf(position);
     let lane = this.#bySource.get(name);
     if (lane === undefined) {
-      const present = { live: true, isOver: false, awaitedUntil: 0 };
+      const present = { live: true, isUnsent: raised > 0 && origin === 0n, isOver: false, awaitedUntil: 0 };
       lane = { source, urgent, producer, raised, origin, after, through, keptSeq: 0, seq, by, ...present };
       this.#bySource.set(name, lane);
     }
@@ -87,7 +98,10 @@ export class GatewayLanes {
     if (former !== undefined && former !== lane) this.#leave(former, producer);
     this.#gone?.delete(name);
     // What lies between was raised and never sent; what was taken already is not to come again.
-    if (raised > lane.raised) lane.seq = seq;
+    if (raised > lane.raised) {
+      lane.seq = seq;
+      lane.isUnsent = origin === 0n;
+    }
     lane.raised = Math.max(lane.raised, raised);
     lane.origin = origin;
     account(lane, after, through);
@@ -114,6 +128,7 @@ export class GatewayLanes {
     if (last <= lane.raised) return undefined;
     lane.raised = last;
     lane.seq = seq + run.count - 1;
+    lane.isUnsent = false;
     if (lane.origin !== 0n) account(lane, run.after, run.accounted);
     return lane;
   }
@@ -173,12 +188,12 @@ export class GatewayLanes {
 
   /** Sources whose producers have gone since this gateway was started, be it to come back. */
   *over(): Generator<SourceAt> {
-    for (const lane of this.#gone?.values() ?? []) if (lane.seq > 0 && lane.isOver) yield lane;
+    for (const lane of this.#gone?.values() ?? []) if (lane.seq >= 0 && lane.isOver) yield lane;
   }
 
   /** Sources that have ended for good since this gateway was started. */
   *ended(): Generator<SourceAt> {
-    for (const lane of this.#gone?.values() ?? []) if (lane.seq > 0 && isOverNow(lane)) yield lane;
+    for (const lane of this.#gone?.values() ?? []) if (lane.seq >= 0 && isOverNow(lane)) yield lane;
   }
 
   /** Sources of which earlier gateways kept events with this sequence number or a later one, and whose producers are not here. */
@@ -201,7 +216,7 @@ export class GatewayLanes {
    */
   endUnmade({ source, urgent, producer, raised }: SourceAt, seq: number): Position {
     const counts = { raised, origin: source, after: raised, through: raised };
-    const state = { live: false, isOver: true, awaitedUntil: 0, keptSeq: 0, by: undefined };
+    const state = { live: false, isUnsent: true, isOver: true, awaitedUntil: 0, keptSeq: 0, by: undefined };
     const lane = { source, urgent, producer, seq, ...counts, ...state };
     this.#bySource.set(nameOf(lane), lane);
     this.#forgetLater(lane);
@@ -233,19 +248,19 @@ export class GatewayLanes {
   /**
    * Positions of the sending producers, for a consumer that begins now.
    *
-   * @param seq sequence number of the channel's newest event: what ended unmade behind it is told, too, for nobody can see later
+   * @param seq sequence number of the channel's newest event: what ended unsent behind it is told, too, for nobody can see later
    * whether the consumer was there
    */
   *positions(channel: number, seq: number): Generator<Position> {
     for (const lane of this.#byProducer.values()) if (lane.live) yield positionOf(lane, channel);
     for (const lane of this.#gone?.values() ?? [])
-      if (isUnmade(lane) && lane.seq === seq) yield positionOf(lane, channel);
+      if (lane.isOver && lane.isUnsent && lane.seq === seq) yield positionOf(lane, channel);
   }
 
   /** Last positions of sources that went on behind this event and have ended: nobody else will tell them. */
   *ends(channel: number, seq: number): Generator<Position> {
     for (const lane of this.#gone?.values() ?? [])
-      if (lane.isOver && (lane.seq > seq || (isUnmade(lane) && lane.seq === seq)))
+      if (lane.isOver && (lane.seq > seq || (lane.isUnsent && lane.seq === seq)))
         yield positionOf(lane, channel);
   }
 
