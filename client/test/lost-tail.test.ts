@@ -94,6 +94,44 @@ test("DEL-12: what a producer raised while nobody listened is told, though the g
   await expect.poll(() => the.consumer.stats.missed).toBe(20);
 });
 
+test.each([
+  ["plain", undefined],
+  ["modulated", EVEN],
+])(
+  "DEL-12: of a producer that was closed at a gateway that ended with its last events, that is told at the next one (%s)",
+  async (_, modulator) => {
+    await using rig = await startRig();
+    const producing = rig.session();
+    const other = await producing.channel("a", Count).produce();
+    const producer = await producing.channel("a", Count).produce();
+    await using way = await startCutter(rig.gateway.address);
+    await using session = connect(way.address, QUICK);
+    const seen = new Inbox<number>();
+    const consumer = await session
+      .channel("a", Count)
+      .subscribe(({ n }) => seen.put(n), modulator === undefined ? {} : { modulator });
+    await raise(producer, producing, 0, 10);
+    await seen.take(modulator === undefined ? 10 : 5);
+    way.part();
+    await whenState(consumer, "reconnecting");
+    await raise(producer, producing, 10, 30);
+    await producer.close();
+    // It came when that was over, and misses nothing of it.
+    const late = await rig
+      .session()
+      .channel("a", Count)
+      .subscribe(() => {}, modulator === undefined ? {} : { modulator });
+    await rig.gateway.close();
+    await rig.again();
+    way.join();
+    await expect.poll(() => consumer.stats.missed).toBe(20);
+    await whenState(late, "live");
+    other.publish({ n: 30 });
+    await expect.poll(() => late.stats.events).toBe(1);
+    expect(late.stats.missed).toBe(0);
+  },
+);
+
 test("DEL-12: of a producer that was over before a consumer came, that consumer is told nothing when it is back", async () => {
   await using rig = await startRig(WINDOW);
   const lasting = rig.session();

@@ -37,6 +37,7 @@ async function stuckAndHeedless(gateway: Gateway, whenFull: keyof typeof WHEN_FU
       by: "",
       raised: BigInt(raised),
       process: 0,
+      agoMs: 0,
     }),
     async [Symbol.asyncDispose]() {
       stuck[Symbol.dispose]();

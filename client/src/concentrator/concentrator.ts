@@ -247,6 +247,7 @@ export class Concentrator {
       if (endpoint.state.is === "gone") return;
       // Of what was not sent, because nobody listened, nobody else can tell those who come back.
       for (const lane of endpoint.lanes) if (lane.isBegun && !lane.isPlaced) production.outbox.place(lane);
+      production.departures.add(endpoint.channel, endpoint.lanes);
       this.#parts.openings.close(endpoint);
     };
     // Modulators' output is counted by the producer, and a connection that breaks gives unconfirmed runs back to it.
@@ -453,6 +454,7 @@ export class Concentrator {
 
   #live(): void {
     const { openings, production } = this.#parts;
+    this.#production?.departures.tell();
     openings.live();
     this.#production?.hold.live();
     if (production.isAwaited) production.load();

@@ -7,6 +7,7 @@ import type { PastEvents } from "../modulation/past.ts";
 import type { QueueReaders, QueueReadersEvents } from "../queues/queue-readers.ts";
 import type { ConsumerEndpoint, OwnPast, PortEnd } from "./endpoints/endpoint.ts";
 import type { Demands } from "./outgoing/demands.ts";
+import type { Departures } from "./outgoing/departures.ts";
 import type { Hold } from "./outgoing/hold.ts";
 import type { OwnLanes } from "./outgoing/lane.ts";
 import type { Outbox } from "./outgoing/outbox.ts";
@@ -28,6 +29,7 @@ export interface Production {
   readonly feeds: Feeds;
   readonly raising: Raising;
   readonly demands: Demands;
+  readonly departures: Departures;
   readonly delegates: Delegates;
   queuesOf(port: PortEnd, events: QueueReadersEvents): QueueReaders;
   /** The past of a consumer with a modulator, to be made here from this place on. */

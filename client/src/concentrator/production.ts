@@ -6,6 +6,7 @@ import { Modulation } from "../modulation/modulation.ts";
 import { Past, type PastParts } from "../modulation/past.ts";
 import { QueueReaders } from "../queues/queue-readers.ts";
 import { Demands } from "./outgoing/demands.ts";
+import { Departures } from "./outgoing/departures.ts";
 import { Hold } from "./outgoing/hold.ts";
 import { OwnLanes } from "./outgoing/lane.ts";
 import { MessageMemory } from "./outgoing/message-memory.ts";
@@ -146,6 +147,7 @@ export const createProduction: CreateProduction = ({
     feeds,
     raising,
     demands,
+    departures: new Departures(link),
     delegates,
     queuesOf,
     newPast,

@@ -18,6 +18,7 @@ const NOTHING: readonly Need[] = [];
 export function needsOf(frame: Control, consumers: Iterable<ConsumerOf>): readonly Need[] {
   switch (frame.kind) {
     case "OpenProducer":
+    case "Departed":
       return [["publish", frame.channel]];
     case "OpenConsumer":
       return needsOfConsumer(frame);

@@ -19,6 +19,7 @@ export function routeOf(frame: Frame): FrameRoute {
     case "OpenProducer":
     case "OpenConsumer":
     case "WantTypes":
+    case "Departed":
       return baseOf(frame.channel);
     case "CloseEndpoint":
       return frame.endpoint;

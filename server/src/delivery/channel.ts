@@ -193,13 +193,21 @@ export class Channel {
   #beginningOf({ producer, source, urgent, raised }: SourceAt): Position {
     const counts = { raised: 0n, after: BigInt(raised), through: BigInt(raised) };
     const names = { channel: this.number, producer, urgent, source, origin: source };
-    return this.#placed({ kind: "Position", ...names, ...counts, process: 0, by: "" });
+    return this.#placed({ kind: "Position", ...names, ...counts, process: 0, by: "", agoMs: 0 });
   }
 
   /** Tells a derived channel's consumers that a raw source has ended, with no further output. */
   sourceEnds(end: SourceAt): void {
     const position = this.lanes.endUnmade(end, this.nextSeq - 1);
     this.listeners.tellAll(this.#placed({ ...position, channel: this.number }));
+  }
+
+  /** A source had ended at another gateway. @returns whether that is news */
+  departed(end: SourceAt, by: string): boolean {
+    const position = this.lanes.departed(end, this.nextSeq - 1, by);
+    if (position === undefined) return false;
+    this.listeners.tellAll(this.#placed({ ...position, channel: this.number }));
+    return true;
   }
 
   /** A producer says where it is in the count of its events. */

@@ -135,6 +135,8 @@ export class Dispatcher {
         });
       case "Position":
         return this.#intake.position(connection, frame);
+      case "Departed":
+        return this.#attempt(connection, frame, () => this.#openings.departed(connection, frame));
       case "GiveUp":
         return this.#acknowledgements.giveUp(connection, frame);
       case "Flow":

@@ -27,12 +27,16 @@ interface GatewayLane extends SourceCount {
   isUnsent: boolean;
   /** Whether the producer has gone. */
   isOver: boolean;
+  /** When it ended, by `performance.now`, where that was at another gateway; 0 otherwise. */
+  endedAt: number;
   /** End of the time that a producer is waited for that was cut off, in Unix milliseconds. */
   awaitedUntil: number;
 }
 
 /** A producer's present or last position in a raw source. */
-export type SourceAt = Readonly<Pick<GatewayLane, "source" | "urgent" | "producer" | "raised">>;
+export type SourceAt = Readonly<Pick<GatewayLane, "source" | "urgent" | "producer" | "raised">> & {
+  readonly endedAt?: number;
+};
 
 /** The source of a run's events and, where they are derived, the raw source. */
 export type RunSource = Readonly<Pick<GatewayLane, "source" | "origin">>;
@@ -63,6 +67,7 @@ export class GatewayLanes {
         seq: -1,
         isUnsent: false,
         isOver: true,
+        endedAt: 0,
         awaitedUntil: 0,
         by,
       };
@@ -86,7 +91,13 @@ export class GatewayLanes {
     const name = nameOf(position);
     let lane = this.#bySource.get(name);
     if (lane === undefined) {
-      const present = { live: true, isUnsent: raised > 0 && origin === 0n, isOver: false, awaitedUntil: 0 };
+      const present = {
+        live: true,
+        isUnsent: raised > 0 && origin === 0n,
+        isOver: false,
+        endedAt: 0,
+        awaitedUntil: 0,
+      };
       lane = { source, urgent, producer, raised, origin, after, through, keptSeq: 0, seq, by, ...present };
       this.#bySource.set(name, lane);
     }
@@ -101,6 +112,7 @@ export class GatewayLanes {
     if (raised > lane.raised) {
       lane.seq = seq;
       lane.isUnsent = origin === 0n;
+      lane.endedAt = 0;
     }
     lane.raised = Math.max(lane.raised, raised);
     lane.origin = origin;
@@ -214,10 +226,38 @@ export class GatewayLanes {
    *
    * @param seq sequence number of the channel's newest event
    */
-  endUnmade({ source, urgent, producer, raised }: SourceAt, seq: number): Position {
+  endUnmade({ source, urgent, producer, raised, endedAt = 0 }: SourceAt, seq: number): Position {
     const counts = { raised, origin: source, after: raised, through: raised };
-    const state = { live: false, isUnsent: true, isOver: true, awaitedUntil: 0, keptSeq: 0, by: undefined };
+    const state = {
+      live: false,
+      isUnsent: true,
+      isOver: true,
+      endedAt,
+      awaitedUntil: 0,
+      keptSeq: 0,
+      by: undefined,
+    };
     const lane = { source, urgent, producer, seq, ...counts, ...state };
+    this.#bySource.set(nameOf(lane), lane);
+    this.#forgetLater(lane);
+    return positionOf(lane, 0);
+  }
+
+  /**
+   * A source had ended at another gateway.
+   *
+   * @param seq sequence number of the channel's newest event
+   * @param by the subject of its producer
+   * @returns where it was; undefined where that is known, or it goes on, or is another subject's
+   */
+  departed(end: SourceAt, seq: number, by: string): Position | undefined {
+    const known = this.#bySource.get(nameOf(end));
+    if (known === undefined ? end.raised === 0 : !known.isOver || known.raised >= end.raised)
+      return undefined;
+    if ((known?.by ?? by) !== by) return undefined;
+    const counts = { origin: 0n, after: 0, through: 0, keptSeq: known?.keptSeq ?? 0 };
+    const state = { live: false, isUnsent: true, isOver: true, awaitedUntil: 0, endedAt: 0 };
+    const lane = { seq, by, ...counts, ...state, ...end };
     this.#bySource.set(nameOf(lane), lane);
     this.#forgetLater(lane);
     return positionOf(lane, 0);
@@ -291,9 +331,21 @@ function isUnmade({ source, origin }: GatewayLane): boolean {
 }
 
 function positionOf(lane: GatewayLane, channel: number): Position {
-  const { source, urgent, producer, raised, origin, after, through } = lane;
+  const { source, urgent, producer, raised, origin, after, through, endedAt } = lane;
   const counts = { raised: BigInt(raised), after: BigInt(after), through: BigInt(through) };
-  return { kind: "Position", channel, producer, urgent, source, origin, process: 0, by: "", ...counts };
+  const agoMs = endedAt === 0 ? 0 : Math.ceil(performance.now() - endedAt);
+  return {
+    kind: "Position",
+    channel,
+    producer,
+    urgent,
+    source,
+    origin,
+    process: 0,
+    by: "",
+    agoMs,
+    ...counts,
+  };
 }
 
 function nameOf({ source, urgent }: { source: bigint; urgent: boolean }): string {

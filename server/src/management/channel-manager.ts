@@ -15,6 +15,7 @@ import {
   isWanted,
   tellType,
 } from "./consumer.ts";
+import type { Departure } from "./departures.ts";
 import { Derivations } from "./derivations.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
 import { DerivedChannels } from "./derived-channels.ts";
@@ -184,6 +185,17 @@ export class ChannelManager implements ChannelOwner {
     for (const { channel } of this.derivations) this.tellDemand(channel);
     // The first word on the channel itself says that all is installed.
     this.channel.tellDemand(connection);
+  }
+
+  /** A producer was closed at another gateway: whoever was there may not have had all that it raised. */
+  departed({ source, raised, raisedUrgent, by, at }: Departure): void {
+    for (const [urgent, count] of [
+      [false, raised],
+      [true, raisedUrgent],
+    ] as const) {
+      const end = { source, urgent, producer: 0, raised: Number(count), endedAt: at };
+      if (this.channel.departed(end, by)) this.unmade.departed(end);
+    }
   }
 
   /** A derived channel has gone: its producers have nothing to publish into. */

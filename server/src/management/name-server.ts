@@ -21,6 +21,7 @@ import type { SharedObjects } from "../objects/shared-objects.ts";
 import type { GatewayCounts } from "../operations/gateway-counts.ts";
 import { ChannelManager } from "./channel-manager.ts";
 import type { GatewayConsumer } from "./consumer.ts";
+import { type Departure, Departures } from "./departures.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
 import { Processes } from "./processes.ts";
 import type { GatewayProducer } from "./producers.ts";
@@ -60,6 +61,7 @@ export class NameServer {
   readonly #gathering: Gathering;
   readonly #notices = new DemandNotices(channel => this.channel(channel.number) === channel);
   readonly #managers = new Map<string, ChannelManager>();
+  readonly #departures = new Departures();
   readonly #derived = new Map<number, DerivedChannel>();
   /** Channels and derived channels. */
   readonly #channels: NumberTable<Channel>;
@@ -112,8 +114,16 @@ export class NameServer {
         throw new LimitReached("channels", "OVERLOADED", `the gateway has at most ${channels} channels`);
       manager = new ChannelManager(name, this, this.#objects);
       this.#managers.set(name, manager);
+      for (const departure of this.#departures.take(name)) manager.departed(departure);
     }
     return manager;
+  }
+
+  /** A producer was closed at another gateway. */
+  departed(departure: Departure): void {
+    const manager = this.find(departure.channel);
+    if (manager === undefined) this.#departures.add(departure);
+    else manager.departed(departure);
   }
 
   /** The manager of the channel with this name, where it is in use. @throws JechoError `CHANNEL_NAME_INVALID` */

@@ -2,6 +2,7 @@ import { JechoError, type SplitName, type Type } from "@jecho/shared";
 import {
   type CloseEndpoint,
   type Compared,
+  type Departed,
   type Feed,
   FROM,
   type Modulator,
@@ -111,6 +112,15 @@ export class GatewayOpenings {
     });
     manager.reviewUnread(producer);
     void manager.admit(producer);
+  }
+
+  /** A producer was closed at another gateway. @throws JechoError `RIGHT_MISSING` */
+  departed({ subject = ANYBODY }: ClientConnection, { channel, agoMs, ...counts }: Departed): void {
+    const { base, derived } = this.#names.split(channel);
+    // Of what is published behind a modulator its own gateway alone knew.
+    if (derived !== "") return;
+    this.#names.owners.check(base, channel, subject);
+    this.#names.departed({ ...counts, channel, by: subject.name, at: performance.now() - agoMs });
   }
 
   /** Rejects with why it is not opened. */

@@ -72,6 +72,11 @@ export class UnmadeSources {
     }
   }
 
+  /** A source had ended at another gateway. */
+  departed(end: SourceAt): void {
+    for (const { channel } of this.#derivations) this.#end(channel.lanes.unmade([end]), channel);
+  }
+
   #end(ends: readonly SourceAt[], derived: Channel): void {
     for (const end of ends) if (this.#lanes.hasEnded(end)) derived.sourceEnds(end);
   }

@@ -13,6 +13,7 @@ const position = (source: number, raised: number, producer = 1): Position => ({
   after: 0n,
   through: 0n,
   process: 0,
+  agoMs: 0,
   by: "",
 });
 

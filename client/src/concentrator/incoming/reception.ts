@@ -56,6 +56,8 @@ interface CountedPlace {
   readonly raised: number;
   readonly after: number;
   readonly through: number;
+  /** How long ago the source ended; 0 where that is not known. */
+  readonly agoMs: number;
 }
 
 const NOBODY: readonly ConsumerEndpoint[] = [];
@@ -205,7 +207,7 @@ export class Reception implements ConsumerIndexes {
 
   /** A producer elsewhere goes on behind this event. */
   position(position: Position, isOurs: boolean): void {
-    const { channel, producer, urgent, process, by } = position;
+    const { channel, producer, urgent, process, by, agoMs } = position;
     const route = this.#routes.get(channel);
     if (route === undefined) return;
     const isPast = route.consumers[0]?.replay === channel;
@@ -227,7 +229,7 @@ export class Reception implements ConsumerIndexes {
     const raised = Number(position.raised);
     const after = Number(position.after);
     const through = Number(position.through);
-    const at = { producer, of: { source, origin }, raised, after, through };
+    const at = { producer, of: { source, origin }, raised, after, through, agoMs };
     for (const entry of route.coming) this.#placeLater(entry, at);
     for (const entry of consumers) {
       if (!takes(entry, process)) continue;
@@ -257,9 +259,9 @@ export class Reception implements ConsumerIndexes {
     entry.wait(0, () => this.#placeAt(entry, at));
   }
 
-  #place(entry: ConsumerEndpoint, { producer, of, raised, after, through }: CountedPlace): void {
+  #place(entry: ConsumerEndpoint, { producer, of, raised, after, through, agoMs }: CountedPlace): void {
     if (entry.successor?.replaces(of.origin ?? of.source)) return;
-    const missing = entry.tracker.place(of.source, raised, of.origin, after, through);
+    const missing = entry.tracker.place(of.source, raised, of.origin, after, through, agoMs);
     this.#checkRestart(entry);
     entry.successor?.check();
     if (entry.isApplications) {
@@ -488,5 +490,5 @@ function keyOf(producer: number, urgent: boolean): number {
 /** The position of a lane of output that was made here. */
 function placeIn(source: TrackedSource, raised: number, coverage: Coverage): CountedPlace {
   const of = { source, origin: coverage.source };
-  return { producer: 0, of, raised, after: coverage.start, through: coverage.through };
+  return { producer: 0, of, raised, after: coverage.start, through: coverage.through, agoMs: 0 };
 }

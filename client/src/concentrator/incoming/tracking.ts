@@ -149,6 +149,8 @@ export class Tracker {
   readonly #before: Had;
   /** Whether the consumer has been away: an unknown source has begun meanwhile, and all its events are missing. */
   #hasBeenAway = false;
+  /** When the consumer began: what had ended by then it does not miss. */
+  #since = performance.now();
   /** Whether a modulator has begun anew, without the state that it had, and that has not been told. */
   hasRestarted = false;
   /** Incarnations whose beginning was told as a restart: one makes events of several sources. */
@@ -204,11 +206,24 @@ export class Tracker {
     return { had, missing };
   }
 
-  /** The source goes on behind this event. @returns how many never came */
-  place(source: TrackedSource, raised: number, origin?: TrackedSource, after = 0, through = 0): number {
+  /**
+   * The source goes on behind this event.
+   *
+   * @param agoMs how long ago it ended; 0 where that is not known
+   * @returns how many never came
+   */
+  place(
+    source: TrackedSource,
+    raised: number,
+    origin?: TrackedSource,
+    after = 0,
+    through = 0,
+    agoMs = 0,
+  ): number {
+    const endedBefore = agoMs > 0 && performance.now() - agoMs < this.#since;
     // It begins, and nothing was made of it yet; or it has ended, and nothing more will be.
     if (origin !== undefined && origin.id === source.id) {
-      const known = this.#knownOf(origin, through);
+      const known = this.#knownOf(origin, through, endedBefore);
       const missing = Math.max(0, raised - known.through);
       known.through += missing;
       if (missing > 0) known.mayBeginEarlier = false;
@@ -232,7 +247,7 @@ export class Tracker {
     if (reached === undefined) {
       const before = this.#before.of(source);
       this.#enter(source, Math.max(raised, before), undefined);
-      return this.#hasBeenAway && before === 0 ? raised : 0;
+      return this.#hasBeenAway && before === 0 && !endedBefore ? raised : 0;
     }
     const missing = Math.max(0, raised - reached.raised);
     reached.raised += missing;
@@ -274,7 +289,9 @@ export class Tracker {
     }
     this.hasRestarted = false;
     this.#toldMakers.clear();
-    if (places.length > 0) this.#hasBeenAway = true;
+    if (places.length === 0) return;
+    this.#hasBeenAway = true;
+    this.#since = Number.NEGATIVE_INFINITY;
   }
 
   /** The count up to which the fate of a raw source's events is known; undefined where nothing was made of them, or heard of them. */
@@ -350,11 +367,14 @@ export class Tracker {
     makers.set(maker, true);
   }
 
-  /** @param begin where one begins that was not known, unless it has begun while the consumer was away */
-  #knownOf(source: TrackedSource, begin: number): Known {
+  /**
+   * @param begin where one begins that was not known, unless it has begun while the consumer was away
+   * @param endedBefore whether it had ended before the consumer began
+   */
+  #knownOf(source: TrackedSource, begin: number, endedBefore = false): Known {
     let known = this.#known.get(source.name);
     if (known === undefined) {
-      const [through, mayBeginEarlier] = this.#hasBeenAway ? [0, false] : [begin, true];
+      const [through, mayBeginEarlier] = this.#hasBeenAway && !endedBefore ? [0, false] : [begin, true];
       known = { source, through, by: 0n, mayBeginEarlier, makers: new Few(), heard: 0 };
       this.#known.set(source.name, known);
     }
