@@ -12,6 +12,8 @@ export interface ChaosOptions {
   readonly gateways?: number;
   /** Whether they are joined by NATS. */
   readonly byNats?: boolean;
+  /** Whether clients go on at the other gateways where theirs ends. */
+  readonly roams?: boolean;
   /** What goes wrong: all kinds by default. */
   readonly kinds?: readonly FaultName[];
   /** Faults at once, at most: 3 by default. */
@@ -124,10 +126,11 @@ class ChaosRun {
 
   /** Does what is planned, as long as everything comes to be as it was: what is broken for good is not to be blamed on the next fault. */
   async #inWorld(plan: FaultName[][], random: Random): Promise<void> {
-    const { patienceMs = 60_000, gateways = 1, byNats = false, log } = this.#options;
+    const { patienceMs = 60_000, gateways = 1, byNats = false, roams = false, log } = this.#options;
     const world = await World.start(random, {
       gateways,
       byNats,
+      roams,
       patienceMs,
       hasOwnDisk: plan.flat().includes("disk-full"),
       hasChecksums: plan.flat().includes("bit-flipped-on-wire"),

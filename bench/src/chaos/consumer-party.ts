@@ -18,6 +18,13 @@ interface Seat {
   isOpening: boolean;
 }
 
+export interface ConsumerPartyOptions {
+  /** Where they begin in the past of channels that have one; now, where it is undefined. */
+  readonly from?: number;
+  /** Ports of the other gateways that they go on at. */
+  readonly others?: readonly number[];
+}
+
 /** Consumers with one connection, over all the processes that they live in. */
 export class ConsumerParty {
   readonly name: string;
@@ -33,15 +40,17 @@ export class ConsumerParty {
   #taking: Promise<boolean> | undefined;
 
   readonly #from: number | undefined;
+  readonly #others: readonly number[];
 
   private constructor(
     name: string,
     cutter: Cutter,
     wanted: readonly (readonly [Channel, MeaningName])[],
-    from: number | undefined,
+    { from, others = [] }: ConsumerPartyOptions,
   ) {
     this.name = name;
     this.#from = from;
+    this.#others = others;
     this.cutter = cutter;
     this.#port = cutter.port;
     this.#seats = wanted.map(([channel, meaning], index) => ({
@@ -54,14 +63,14 @@ export class ConsumerParty {
     }));
   }
 
-  /** @param port the gateway's. `from` is where they begin in the past of channels that have one; now, where it is undefined */
+  /** @param port the gateway's */
   static async create(
     name: string,
     port: number,
     wanted: readonly (readonly [Channel, MeaningName])[],
-    from?: number,
+    options: ConsumerPartyOptions = {},
   ): Promise<ConsumerParty> {
-    return new ConsumerParty(name, await Cutter.start(port), wanted, from);
+    return new ConsumerParty(name, await Cutter.start(port), wanted, options);
   }
 
   get worker(): Worker {
@@ -76,7 +85,7 @@ export class ConsumerParty {
   /** Starts a process with all of the consumers; those whose place is known go on behind it. */
   async start(): Promise<void> {
     this.#worker = new Worker("chaos-consumer");
-    await this.worker.call("connect", { port: this.#port });
+    await this.worker.call("connect", { port: this.#port, others: this.#others });
     const open = (seats: readonly Seat[]): Promise<unknown> =>
       Promise.all(seats.map(seat => this.#open(seat, this.#fromOf(seat))));
     // What modulators make has its name once they are there.

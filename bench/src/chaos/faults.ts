@@ -20,6 +20,10 @@ const STOPS_MS = [200, 1000, 3500, 6500] as const;
 export const FAULTS = {
   "gateway-killed": (world, random) => restartGateway(world, random, "SIGKILL"),
   "gateway-told-to-end": (world, random) => restartGateway(world, random, "SIGTERM"),
+  "gateways-restarted-in-turn": async (world, random) => {
+    for (const gateway of world.gateways)
+      await restartGateway(world, random, "SIGTERM", async () => {}, gateway);
+  },
   "gateway-killed-again": async (world, random) => {
     const times = random.whole(2, 3);
     for (let i = 0; i < times; i++) {
@@ -197,9 +201,9 @@ async function restartGateway(
   random: Random,
   signal: "SIGKILL" | "SIGTERM",
   meanwhile: () => Promise<void> = async () => {},
+  gateway = random.pick(world.gateways),
 ): Promise<void> {
   const awayMs = random.pick([0, 300, 2000]);
-  const gateway = random.pick(world.gateways);
   await world.exclusively(gateway, async () => {
     // The next home of a cluster's channels has nothing of their past, and the next gateway has nothing for consumers that are away.
     const isAway = world.consumers.some(({ cutter }) => cutter.refuses);

@@ -5,7 +5,7 @@ import type { Source } from "./checker.ts";
 import { Cutter } from "./cutter.ts";
 import { URGENT_LIFE } from "./event.ts";
 
-export type ProducerOptions = Pick<StartProducer, "batch" | "everyMs" | "modulates" | "serves" | "isLater">;
+export type ProducerOptions = Omit<StartProducer, "port" | "id" | "life">;
 
 /** A producer, over all its lives: a process, and the way from it to the gateway. */
 export class ProducerParty {

@@ -19,6 +19,8 @@ export interface WorldOptions {
   readonly gateways: number;
   /** Whether they are joined by NATS. */
   readonly byNats: boolean;
+  /** Whether clients go on at the other gateways where theirs ends. */
+  readonly roams: boolean;
   /** Its files lie on a small disk of their own. */
   readonly hasOwnDisk: boolean;
   /** Its messages have checksums: for where bits flip on the way. */
@@ -41,7 +43,7 @@ export interface Outcome {
 
 const TAKE_MS = 100;
 const NUDGE = 8;
-const LOAD = { batch: 10, everyMs: 30, serves: true, isLater: false } as const;
+const LOAD = { batch: 10, everyMs: 30, serves: true, isLater: false, others: [] } as const;
 
 /**
  * A gateway, or a cluster of some, three producers and three processes of consumers, under load, each with a way of its own to the gateway. Who disturbs
@@ -113,22 +115,25 @@ export class World {
       modulates,
     });
     const portOf = (i: number): number => (gateways[i % gateways.length] as GatewayParty).port;
+    const othersOf = (i: number): number[] =>
+      options.roams ? gateways.map(({ port }) => port).filter(port => port !== portOf(i)) : [];
     const all = CHANNELS.flatMap(channel => meaningsOf(channel).map(meaning => [channel, meaning] as const));
     const create = (name: string, i: number, without: MeaningName): Promise<ConsumerParty> =>
       ConsumerParty.create(
         name,
         portOf(i),
         all.filter(([, meaning]) => meaning !== without),
+        { others: othersOf(i) },
       );
     const consumers = await Promise.all([
-      ConsumerParty.create("A", portOf(0), all),
+      ConsumerParty.create("A", portOf(0), all, { others: othersOf(0) }),
       create("B", 1, "gathered"),
       // What is handed over.
       create("H", 2, "fourth"),
     ]);
     const producers = await Promise.all(
       [true, true, false].map((modulates, i) =>
-        ProducerParty.create(i + 1, portOf(i + 1), { ...LOAD, modulates }),
+        ProducerParty.create(i + 1, portOf(i + 1), { ...LOAD, others: othersOf(i + 1), modulates }),
       ),
     );
     const world = new World(folder, nats, gateways, producers, consumers, options);
@@ -194,7 +199,7 @@ export class World {
   /** Has consumers come that begin with all that has been kept. They go once they have been judged. */
   async read(): Promise<void> {
     const wanted = (["all", "even", "fresh"] as const).map(meaning => ["chaos/kept", meaning] as const);
-    const reader = await ConsumerParty.create("R", this.gateway.port, wanted, 1);
+    const reader = await ConsumerParty.create("R", this.gateway.port, wanted, { from: 1 });
     this.#readers.push(reader);
     await reader.start();
   }

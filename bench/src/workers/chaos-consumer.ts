@@ -13,6 +13,13 @@ import {
 } from "../chaos/event.ts";
 import { block, serve } from "../worker.ts";
 
+export interface Connect {
+  /** The gateway's, and those of the others that it goes on at. */
+  readonly port: number;
+  readonly others?: readonly number[];
+  readonly token?: string;
+}
+
 export interface Subscribe {
   /** Its number among those here. */
   readonly index: number;
@@ -75,8 +82,9 @@ function add(index: number, consumer: Consumer<Raised>): Subscribed {
   return { atMs: Number(process.hrtime.bigint()) / 1e6, missing: consumer.status.missing ?? 0 };
 }
 
-const open = (port: number, handover?: string): void => {
+const open = ({ port, others = [], token: handover }: Connect): void => {
   session = connect(`127.0.0.1:${port}`, {
+    others: others.map(other => `127.0.0.1:${other}`),
     backoff: { firstMs: 20, mostMs: 200 },
     onError: fail,
     ...(handover !== undefined && { handover }),
@@ -84,7 +92,7 @@ const open = (port: number, handover?: string): void => {
 };
 
 serve({
-  connect: ({ port }: { port: number }) => open(port),
+  connect: open,
   async subscribe({ index, channel, meaning, from }: Subscribe) {
     const { modulator, as, of, isNew } = meaningOf(meaning);
     const consumer = await session
@@ -112,8 +120,8 @@ serve({
   block,
   /** A token for another process. */
   handover: async () => (await session.handover()).token,
-  async takeOver({ port, token }: { port: number; token: string }) {
-    open(port, token);
+  async takeOver(asked: Connect) {
+    open(asked);
     for (const subscription of (await session.inheritance()).subscriptions) {
       const index = Number(subscription.label);
       add(index, await subscription.takeOver(note(index), { type: ChaosEvent, ...listening(index) }));

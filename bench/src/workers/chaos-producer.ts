@@ -13,7 +13,9 @@ import {
 import { block, serve } from "../worker.ts";
 
 export interface StartProducer {
+  /** The gateway's, and those of the others that it goes on at. */
   readonly port: number;
+  readonly others: readonly number[];
   readonly id: number;
   readonly life: number;
   /** Events that it raises on each channel in a round, and the time from one round to the next. */
@@ -115,8 +117,9 @@ let failure: string | undefined;
 
 async function open(started: StartProducer): Promise<void> {
   options = started;
-  const { port, modulates } = started;
+  const { port, others, modulates } = started;
   session = connect(`127.0.0.1:${port}`, {
+    others: others.map(other => `127.0.0.1:${other}`),
     backoff: { firstMs: 20, mostMs: 200 },
     onError: error => {
       failure ??= error.message;

@@ -19,8 +19,13 @@ export interface ClusterHost
   publish(topic: string, message: Uint8Array): void;
   /** A client, of this gateway or another one, brings shared objects, whose home this is, along with a modulator for another home. */
   brings(connection: ClientConnection, states: readonly SharedState[]): void;
-  /** A channel's home may be another gateway by now: those who use it here are to look for it there. @param isHome whether it is this one */
-  moved(isHome: (channel: string) => boolean): void;
+  /**
+   * A channel's home may be another gateway by now: those who use it here are to look for it there.
+   *
+   * @param isHome whether it is this one
+   * @param isHanded whether this gateway may finish what it has taken first: nobody else has acted as the home yet
+   */
+  moved(isHome: (channel: string) => boolean, isHanded: boolean): void;
   /** This gateway is no member of its cluster for now: its clients are to go on at others. */
   parted(why: string): void;
   /** It cannot be one again, and has to end. */
@@ -82,7 +87,7 @@ export class GatewayCluster {
       },
       rejoined: wasReplaced => {
         this.#host.log("this gateway shares channels again");
-        if (wasReplaced) this.#host.moved(() => false);
+        if (wasReplaced) this.#host.moved(() => false, false);
       },
       expelled: why => this.#host.expelled(why),
     });
@@ -151,7 +156,7 @@ export class GatewayCluster {
   }
 
   #moved(): void {
-    this.#host.moved(channel => this.#members.isHomeOf(channel));
+    this.#host.moved(channel => this.#members.isHomeOf(channel), true);
   }
 
   #accepted(carrier: TrunkCarrier): CarrierEvents {

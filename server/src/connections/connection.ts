@@ -64,6 +64,7 @@ class Seldom {
   requests: Requests | undefined;
   process = 0;
   isCut = false;
+  isLeaving = false;
 }
 
 /**
@@ -146,6 +147,17 @@ export class Connection {
       this.#seldom ??= new Seldom();
       this.#seldom.replays.add(replay);
     }
+  }
+
+  /** Whether events are taken of it: what it sends otherwise is not confirmed, and so comes again, to the next gateway. */
+  get isTaken(): boolean {
+    return this.#seldom?.isLeaving !== true;
+  }
+
+  /** Takes no more events of it: it is about to end. */
+  stopTaking(): void {
+    this.#seldom ??= new Seldom();
+    this.#seldom.isLeaving = true;
   }
 
   get isOpen(): boolean {

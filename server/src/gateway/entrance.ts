@@ -262,7 +262,7 @@ export class Entrance {
   }
 
   #takesEventsOf(connection: ClientConnection): boolean {
-    return !this.#isClosing || connection === this.#parts.names.modulating;
+    return (!this.#isClosing && connection.isTaken) || connection === this.#parts.names.modulating;
   }
 
   #failed(connection: ClientConnection, error: unknown): void {

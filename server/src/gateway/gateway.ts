@@ -9,6 +9,7 @@ import { openInterconnect } from "../cluster/open-interconnect.ts";
 import { Admission } from "../connections/admission.ts";
 import type { ClientConnection } from "../connections/client-connection.ts";
 import { Confirmations } from "../connections/confirmations.ts";
+import type { Connection } from "../connections/connection.ts";
 import { Crowd } from "../connections/crowd.ts";
 import { Portions } from "../connections/portions.ts";
 import { Silence } from "../connections/silence.ts";
@@ -190,8 +191,8 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       follow: (reader, { object, version, state }) => objects.follow(reader, object, version, state),
       unfollow: (reader, id) => objects.unfollow(reader, id),
       followed: (update, frame) => objects.followed(update, frame),
-      moved: isHome => {
-        names.moveOut(isHome);
+      moved: (isHome, isHanded) => {
+        void names.moveOut(isHome, isHanded ? finish : async () => {});
         objects.moved();
       },
       parted: why => entrance.part(why),
@@ -230,6 +231,19 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     checksums: options.checksums === true,
     log,
   });
+  /** Has modulators finish what was taken, and these clients take what waits for them, within `drainMs`. */
+  const finish = async (connections: Iterable<Connection>): Promise<void> => {
+    // What was taken is not to come again.
+    confirmations.confirm();
+    const lateAt = performance.now() + drainMs;
+    if (names.modulating?.isOpen && drainMs > 0 && !(await drain(names.modulating, drainMs)))
+      log(`modulators had not finished after ${drainMs} ms: what they had not made yet is lost`);
+    const leftMs = lateAt - performance.now();
+    if (leftMs > 0 && !(await sendWaiting(connections, leftMs)))
+      log(
+        `consumers had not taken all that waited for them after ${drainMs} ms: they are told what they miss`,
+      );
+  };
   let closing: Promise<void> | undefined;
   const closed = Promise.withResolvers<string | undefined>();
   let endedBecause: string | undefined;
@@ -294,17 +308,8 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
 
   const close = async (): Promise<void> => {
     web.stopListening();
-    // What was taken is not to come again.
-    confirmations.confirm();
-    const lateAt = performance.now() + drainMs;
-    if (names.modulating?.isOpen && drainMs > 0 && !(await drain(names.modulating, drainMs)))
-      log(`modulators had not finished after ${drainMs} ms: what they had not made yet is lost`);
+    await finish(clients());
     await modulating?.close();
-    const leftMs = lateAt - performance.now();
-    if (leftMs > 0 && !(await sendWaiting(clients(), leftMs)))
-      log(
-        `consumers had not taken all that waited for them after ${drainMs} ms: they are told what they miss`,
-      );
     await entrance.empty();
     web.close();
     entrance.close();

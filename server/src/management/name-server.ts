@@ -205,15 +205,31 @@ export class NameServer {
   /**
    * Has those who use channels whose home is another gateway by now look for them there. Producers are the first: they keep their events until they are there, and are
    * not to hear that their modulators go.
+   *
+   * @param finish waits until what was taken has reached these connections
    */
-  moveOut(isHome: (channel: string) => boolean): void {
+  async moveOut(
+    isHome: (channel: string) => boolean,
+    finish: (users: Iterable<Connection>) => Promise<void>,
+  ): Promise<void> {
     const moved = [...this.#managers.values()].filter(({ name }) => !isHome(name));
-    for (const manager of moved) manager.isMoved = true;
-    const users = new Set(moved.flatMap(({ producers }) => [...producers.connections()]));
-    for (const manager of moved) for (const connection of manager.consuming()) users.add(connection);
-    // The gateway's own process serves other channels, too.
-    users.delete(this.#modulating as Connection);
-    for (const user of users) user.end("CHANNEL_MOVED");
+    if (moved.length === 0) return;
+    for (const manager of moved) {
+      manager.isMoved = true;
+      // It may be the home again before all have left.
+      this.#managers.delete(manager.name);
+    }
+    const usersNow = (): Set<Connection> => {
+      const users = new Set(moved.flatMap(({ producers }) => [...producers.connections()]));
+      for (const manager of moved) for (const connection of manager.consuming()) users.add(connection);
+      // The gateway's own process serves other channels, too.
+      users.delete(this.#modulating as Connection);
+      return users;
+    };
+    const leaving = usersNow();
+    for (const user of leaving) user.stopTaking();
+    await finish(leaving);
+    for (const user of usersNow()) user.end("CHANNEL_MOVED");
     for (const manager of moved) manager.movedOut();
   }
 
