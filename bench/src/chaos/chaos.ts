@@ -14,6 +14,8 @@ export interface ChaosOptions {
   readonly byNats?: boolean;
   /** Whether clients go on at the other gateways where theirs ends. */
   readonly roams?: boolean;
+  /** Whether all producers run modulators themselves: one leaves that to others otherwise. */
+  readonly allModulate?: boolean;
   /** What goes wrong: all kinds by default. */
   readonly kinds?: readonly FaultName[];
   /** Faults at once, at most: 3 by default. */
@@ -126,11 +128,13 @@ class ChaosRun {
 
   /** Does what is planned, as long as everything comes to be as it was: what is broken for good is not to be blamed on the next fault. */
   async #inWorld(plan: FaultName[][], random: Random): Promise<void> {
-    const { patienceMs = 60_000, gateways = 1, byNats = false, roams = false, log } = this.#options;
+    const { patienceMs = 60_000, gateways = 1, log } = this.#options;
+    const { byNats = false, roams = false, allModulate = false } = this.#options;
     const world = await World.start(random, {
       gateways,
       byNats,
       roams,
+      allModulate,
       patienceMs,
       hasOwnDisk: plan.flat().includes("disk-full"),
       hasChecksums: plan.flat().includes("bit-flipped-on-wire"),

@@ -21,6 +21,8 @@ export interface WorldOptions {
   readonly byNats: boolean;
   /** Whether clients go on at the other gateways where theirs ends. */
   readonly roams: boolean;
+  /** Whether all producers run modulators themselves: one leaves that to others otherwise. */
+  readonly allModulate: boolean;
   /** Its files lie on a small disk of their own. */
   readonly hasOwnDisk: boolean;
   /** Its messages have checksums: for where bits flip on the way. */
@@ -132,7 +134,7 @@ export class World {
       create("H", 2, "fourth"),
     ]);
     const producers = await Promise.all(
-      [true, true, false].map((modulates, i) =>
+      [true, true, options.allModulate].map((modulates, i) =>
         ProducerParty.create(i + 1, portOf(i + 1), { ...LOAD, others: othersOf(i + 1), modulates }),
       ),
     );

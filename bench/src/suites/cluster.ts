@@ -5,6 +5,7 @@ import { FAULT_NAMES, type FaultName } from "../chaos/faults.ts";
 import { atLeast, atMost } from "../report.ts";
 import type { Context, Suite } from "../suite.ts";
 import { faultName, kindLines } from "./chaos.ts";
+import { clusterFigures } from "./cluster-figures.ts";
 
 const GATEWAYS = 3;
 const FAULTS = 110;
@@ -27,7 +28,11 @@ export const cluster: Suite = {
   name: "cluster",
   about: `three gateways that share channels: ${ABOUT}`,
   limitMs: 3_600_000,
-  run: context => disturb("cluster", context, false),
+  async run(context) {
+    // Who looks for one fault wants no figures.
+    if (context.chaos.kinds === undefined) await clusterFigures(context.report, context.quick);
+    await disturb("cluster", context, false);
+  },
 };
 
 export const natsCluster: Suite = {

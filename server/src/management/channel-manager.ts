@@ -15,7 +15,7 @@ import {
   isWanted,
   tellType,
 } from "./consumer.ts";
-import type { Departure } from "./departures.ts";
+import type { GatewayDeparture } from "./departures.ts";
 import { Derivations } from "./derivations.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
 import { DerivedChannels } from "./derived-channels.ts";
@@ -188,7 +188,7 @@ export class ChannelManager implements ChannelOwner {
   }
 
   /** A producer was closed at another gateway: whoever was there may not have had all that it raised. */
-  departed({ source, raised, raisedUrgent, by, at }: Departure): void {
+  departed({ source, raised, raisedUrgent, by, at }: GatewayDeparture): void {
     for (const [urgent, count] of [
       [false, raised],
       [true, raisedUrgent],

@@ -21,7 +21,7 @@ import type { SharedObjects } from "../objects/shared-objects.ts";
 import type { GatewayCounts } from "../operations/gateway-counts.ts";
 import { ChannelManager } from "./channel-manager.ts";
 import type { GatewayConsumer } from "./consumer.ts";
-import { type Departure, Departures } from "./departures.ts";
+import { type GatewayDeparture, GatewayDepartures } from "./departures.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
 import { Processes } from "./processes.ts";
 import type { GatewayProducer } from "./producers.ts";
@@ -61,7 +61,7 @@ export class NameServer {
   readonly #gathering: Gathering;
   readonly #notices = new DemandNotices(channel => this.channel(channel.number) === channel);
   readonly #managers = new Map<string, ChannelManager>();
-  readonly #departures = new Departures();
+  readonly #departures = new GatewayDepartures();
   readonly #derived = new Map<number, DerivedChannel>();
   /** Channels and derived channels. */
   readonly #channels: NumberTable<Channel>;
@@ -120,7 +120,7 @@ export class NameServer {
   }
 
   /** A producer was closed at another gateway. */
-  departed(departure: Departure): void {
+  departed(departure: GatewayDeparture): void {
     const manager = this.find(departure.channel);
     if (manager === undefined) this.#departures.add(departure);
     else manager.departed(departure);
