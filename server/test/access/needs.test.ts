@@ -96,6 +96,14 @@ test.for(NEEDS)("RIGHT-4: %s takes the right to that", async ([, frame, right]) 
   expect(other).not.toMatchObject({ code: ERRORS.RIGHT_MISSING[0] });
 });
 
+test("RIGHT-4: to say where a producer's source has ended takes the right to publish", async () => {
+  await using gateway = await createGateway({ tokens: { keys: checking } });
+  const token = await createToken(signing, { subject: "ana", can: allBut("publish:a/b") });
+  using client = await RawClient.connect(gateway, token);
+  client.say({ kind: "Departed", channel: "a/b", source: 7n, raised: 3n });
+  expect(await client.next("Fault")).toMatchObject({ message: "ana lacks the right publish:a/b" });
+});
+
 test("RIGHT-4: a handover takes the right to it for each channel that the session has consumers of", async () => {
   await using gateway = await createGateway({ tokens: { keys: checking } });
   const can = ["subscribe:**", "handover:a"];
@@ -124,7 +132,10 @@ test("SECURITY.md says of each frame that a client may send which rights it take
       const rights = [...needed.matchAll(/`(\w+)`/g)].map(([, right = ""]) => right);
       told.set(name, new Set([...(told.get(name) ?? []), ...rights]));
     }
-  const needed = new Map<string, Set<string>>([["AskHandover", new Set(["handover"])]]);
+  const needed = new Map([
+    ["AskHandover", new Set(["handover"])],
+    ["Departed", new Set(["publish"])],
+  ]);
   for (const [, { kind }, right] of NEEDS)
     needed.set(kind, (needed.get(kind) ?? new Set()).add(right.split(":")[0] as string));
   for (const kind of told.keys()) expect(kinds, kind).toContain(kind);

@@ -83,6 +83,8 @@ const ALL_NEW: CountedRun = { had: 0, missing: 0 };
 
 /** Whoever made what a consumer had before it changed its modulator: no source of what comes next. */
 const FORMER = 1n;
+/** The word on an end may be late by so much. A source that was there when a consumer began is known to it by then. */
+const LATE_MS = 2000;
 /** Incarnations that a consumer remembers. */
 const MOST_INCARNATIONS = 4096;
 
@@ -220,7 +222,7 @@ export class Tracker {
     through = 0,
     agoMs = 0,
   ): number {
-    const endedBefore = agoMs > 0 && performance.now() - agoMs < this.#since;
+    const endedBefore = agoMs > 0 && performance.now() - agoMs < this.#since + LATE_MS;
     // It begins, and nothing was made of it yet; or it has ended, and nothing more will be.
     if (origin !== undefined && origin.id === source.id) {
       const known = this.#knownOf(origin, through, endedBefore);
