@@ -17,6 +17,7 @@ import { eager } from "./suites/eager.ts";
 import { hostile } from "./suites/hostile.ts";
 import { moe } from "./suites/moe.ts";
 import { pipeline } from "./suites/pipeline.ts";
+import { scale } from "./suites/scale.ts";
 import { sinks } from "./suites/sinks.ts";
 import { table1 } from "./suites/table1.ts";
 import { types } from "./suites/types.ts";
@@ -37,6 +38,7 @@ const SUITES: readonly Suite[] = [
   chaos,
   cluster,
   natsCluster,
+  scale,
   hostile,
 ];
 const USAGE = `npm run bench [-- SUITE ...] [--quick] [--readme]

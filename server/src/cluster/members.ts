@@ -1,5 +1,8 @@
 import { createHash } from "node:crypto";
 
+/** 2^32 by the golden ratio: gateways with neighbouring indices differ in all bits. */
+const GOLDEN = 0x9e3779b1;
+
 /**
  * The gateways of a cluster as one of them sees it. Each channel has a home among those that are there: the one that comes first in an order
  * of the channel's own (rendezvous hashing; D. Thaler and C. Ravishankar, "Using Name-Based Mappings to Increase Hit Rates", IEEE/ACM Transactions on
@@ -35,9 +38,11 @@ export class Members {
   homeOf(name: string): number {
     let [home, most] = [this.self, -1];
     if (this.#present.size === 1) return home;
+    const digest = createHash("sha1").update(name).digest();
+    const [high, low] = [digest.readUInt32BE(0), digest.readUInt32BE(4)];
     for (const index of this.#present) {
-      const weight = createHash("sha1").update(`${index} ${name}`).digest().readUIntBE(0, 6);
-      if (weight > most) [home, most] = [index, weight];
+      const weight = mixed(mixed(high ^ Math.imul(index + 1, GOLDEN)) ^ low);
+      if (weight > most || (weight === most && index < home)) [home, most] = [index, weight];
     }
     return home;
   }
@@ -45,4 +50,11 @@ export class Members {
   isHomeOf(name: string): boolean {
     return this.homeOf(name) === this.self;
   }
+}
+
+/** A number of 32 bits, each of which depends on all of these: the last steps of MurmurHash3 (A. Appleby). */
+function mixed(bits: number): number {
+  let mixing = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);
+  mixing = Math.imul(mixing ^ (mixing >>> 13), 0xc2b2ae35);
+  return (mixing ^ (mixing >>> 16)) >>> 0;
 }

@@ -29,9 +29,11 @@ const PACKET_BYTES = 64 << 10;
 const WINDOW_BYTES = 1 << 20;
 /** Bytes after which the receiver says how far it is. */
 const TAKEN_EVERY_BYTES = WINDOW_BYTES >> 2;
-/** Time that the other side may say nothing until it is asked whether all has come, and until it counts as gone. */
+/** Time that the other side may say nothing until it is asked whether all has come, and that it then has to answer, until it counts as gone. */
 const ASK_MS = 500;
-const DEAD_MS = 3000;
+/** The same where the other side is known to have all: then the question is only whether it is there. */
+const IDLE_ASK_MS = 2000;
+const ANSWER_MS = 2500;
 
 export class NatsCarrier implements TrunkCarrier {
   readonly #send: SendPacket;
@@ -49,6 +51,8 @@ export class NatsCarrier implements TrunkCarrier {
   #sentBytes = 0;
   #takenBytes = 0;
   #askedAt = 0;
+  /** When the first question was asked that is not answered; 0: all are. */
+  #waitingSince = 0;
   /** When the other side last said what has come. */
   #goodAt = performance.now();
   #receivedBytes = 0;
@@ -117,6 +121,8 @@ export class NatsCarrier implements TrunkCarrier {
         return this.#take(count, bytes);
       case PACKET.ask:
         if (count !== this.#receivedBytes) return this.end();
+        // So it is there, and need not be asked.
+        if (this.#isIdle) this.#good();
         return this.#tell();
       case PACKET.taken:
         return this.#taken(count);
@@ -128,10 +134,22 @@ export class NatsCarrier implements TrunkCarrier {
 
   /** Asks whether all has come, and ends a carrier whose other side does not answer. */
   look(now: number): void {
-    if (now - this.#goodAt > DEAD_MS) return this.end();
-    if (now - Math.max(this.#goodAt, this.#askedAt) < ASK_MS) return;
+    if (this.#waitingSince > 0 && now - this.#waitingSince > ANSWER_MS) return this.end();
+    const askMs = this.#isIdle ? IDLE_ASK_MS : ASK_MS;
+    if (now - this.#goodAt < askMs || now - this.#askedAt < ASK_MS) return;
     this.#askedAt = now;
+    if (this.#waitingSince === 0) this.#waitingSince = now;
     this.#send(PACKET.ask, this.#sentBytes, []);
+  }
+
+  #good(): void {
+    this.#goodAt = performance.now();
+    this.#waitingSince = 0;
+  }
+
+  /** Whether the other side has said that it has all. */
+  get #isIdle(): boolean {
+    return this.#queuedBytes === 0 && this.#takenBytes === this.#sentBytes;
   }
 
   /** Sends what the window has room for. */
@@ -179,7 +197,7 @@ export class NatsCarrier implements TrunkCarrier {
   #taken(count: number): void {
     if (count < this.#takenBytes || count > this.#sentBytes) return;
     this.#takenBytes = count;
-    this.#goodAt = performance.now();
+    this.#good();
     const hadWaiting = this.#queuedBytes > 0;
     this.#write();
     if (hadWaiting && this.#queuedBytes === 0) this.#events?.drained();

@@ -5,7 +5,7 @@ import { type KV, type KvEntry, Kvm } from "@nats-io/kv";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { MOST_GATEWAYS } from "./numbers.ts";
 
-const VERSION = 1;
+const VERSION = 2;
 const IDENTITY_BYTES = 12;
 /** Life of a lease since its last renewal was sent. Other members end it when they have seen no renewal for as long: a gateway that is killed is missed for so long. */
 export const LEASE_MS = 3000;

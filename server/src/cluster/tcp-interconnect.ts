@@ -25,7 +25,7 @@ export interface TcpClusterOptions {
 const LEAST_SECRET = 16;
 const IDENTITY_BYTES = 12;
 
-const VERSION = 1;
+const VERSION = 2;
 const NONCE_BYTES = 32;
 /** Time that the other side has to say who it is. */
 const GREETING_MS = 3000;

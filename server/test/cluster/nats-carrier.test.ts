@@ -4,7 +4,7 @@ import { End } from "./joined.ts";
 
 const LIMIT_BYTES = 1 << 20;
 /** Longer than what may be under way waits for an answer. */
-const LATER_MS = 600;
+const LATER_MS = 2100;
 
 /** Two ends, and a way between them that loses packets. @param loses whether it loses the one with this number, from 0 on */
 function connected(loses: (packet: number) => boolean) {

@@ -66,7 +66,7 @@ describe.skipIf(withoutNats)("by NATS", () => {
     const [one, other] = [await open(nats), await open(nats)];
     const bucket = await new Kvm(await look(nats)).open("jecho");
     const dead = [...Array(3).keys()].find(index => index !== one.self && index !== other.self) as number;
-    await bucket.put(String(dead), JSON.stringify({ version: 1, id: "dead", host: "elsewhere" }));
+    await bucket.put(String(dead), JSON.stringify({ version: 2, id: "dead", host: "elsewhere" }));
     for (const { members } of [one, other]) await expect.poll(() => members.has(dead)).toBe(true);
     for (const { members } of [one, other]) await expect.poll(() => members.has(dead)).toBe(false);
     expect((await bucket.get(String(dead)))?.operation).toBe("DEL");
@@ -77,7 +77,7 @@ describe.skipIf(withoutNats)("by NATS", () => {
     const nats = await startNats();
     const one = await open(nats);
     const bucket = await new Kvm(await look(nats)).open("jecho");
-    await bucket.put(String(one.self), JSON.stringify({ version: 1, id: "another", host: "elsewhere" }));
+    await bucket.put(String(one.self), JSON.stringify({ version: 2, id: "another", host: "elsewhere" }));
     await expect.poll(() => one.history).toEqual(["parted", "expelled"]);
     expect(one.interconnect.isMember).toBe(false);
   });
