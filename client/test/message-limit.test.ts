@@ -1,5 +1,6 @@
 import { connect, type JechoError, type Missed, modulatorFrom } from "@jecho/client";
 import { startCutter } from "@jecho/e2e/cutter";
+import { MOST_CONTROL_BYTES } from "@jecho/shared/internal";
 import { expect, inject, test } from "vitest";
 import { Inbox, numbersOf, startRig, Tick, whenState } from "./rig.ts";
 
@@ -23,6 +24,18 @@ test("CON-7: a request that the gateway takes no message with is refused here, a
   await producer.publishSync({ n: 1, note: "" });
   expect(got.all).toEqual([1]);
   expect(states.filter(state => state !== "connecting")).toEqual(["live"]);
+});
+
+test("CON-7: a request of more than 4 MiB is refused here, whatever messages the gateway takes", async () => {
+  await using rig = await startRig();
+  const session = rig.session({ onError: () => {} });
+  const parameters = { text: text(MOST_CONTROL_BYTES) };
+  const modulator = modulatorFrom((_, moe) => moe.parameters.text !== "", { parameters });
+  await expect(session.channel("a", Tick).subscribe(() => {}, { modulator })).rejects.toMatchObject({
+    code: "FRAME_TOO_LARGE",
+    message: expect.stringContaining(`at most ${MOST_CONTROL_BYTES}`),
+  });
+  expect(session.status.state).toBe("live");
 });
 
 test("CON-7: an event that the gateway takes no message with is refused here, and consumers know that they miss it", async () => {

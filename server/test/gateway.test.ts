@@ -3,7 +3,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createGateway, type Gateway, type GatewayOptions } from "@jecho/server";
 import { ERRORS } from "@jecho/shared";
-import { encodeControl, encodeRun, joinFrames, PROTOCOL } from "@jecho/shared/internal";
+import {
+  encodeControl,
+  encodeRun,
+  FLAG_SYNC,
+  joinFrames,
+  MOST_CONTROL_BYTES,
+  type Outgoing,
+  PROTOCOL,
+} from "@jecho/shared/internal";
 import { expect, test, vi } from "vitest";
 import { RawClient } from "./raw-client.ts";
 
@@ -41,6 +49,19 @@ test.each<[string, Uint8Array | string, number]>([
   offender.send(message);
   expect(await offender.closed).toMatchObject({ code });
   await bystander.isAlive();
+});
+
+test("WIRE-5, CON-7: a control message that is large ends its connection before it is taken apart, and a run of that size does not", async () => {
+  await using gateway = await start();
+  using client = await RawClient.connect(gateway);
+  client.say({ kind: "OpenProducer", request: 1, channel: "a", schema: NOTHING });
+  const { channel, producer } = await client.next("ProducerOpened");
+  const bytes = new Uint8Array(MOST_CONTROL_BYTES);
+  const event = { bytes, start: 0, end: bytes.byteLength };
+  client.send(encodeRun({ channel, producer, raised: 1, token: 0n, parameters: 0, flags: 0 }, [event]));
+  await client.isAlive();
+  client.say({ kind: "WantTypes", request: 2, channel: "x".repeat(MOST_CONTROL_BYTES) });
+  expect(await client.closed).toMatchObject({ code: ERRORS.FRAME_TOO_LARGE[0] });
 });
 
 test("CON-1: one that says nothing is let go of", async () => {
@@ -157,6 +178,35 @@ test("SYNC-6: an acknowledgement of an event that was not sent is answered by a 
   client.say({ kind: "Ack", channel, seq: 1, consumers: 1, failed: 0, message: "" });
   expect(await client.next("Fault")).toMatchObject({ code: ERRORS.ACK_UNEXPECTED[0] });
   await client.isAlive();
+});
+
+test("SYNC-7: to give up waiting costs no more where many events are waited for", async () => {
+  await using gateway = await start();
+  using consumer = await RawClient.connect(gateway);
+  using producer = await RawClient.connect(gateway);
+  consumer.say({ kind: "OpenConsumer", request: 1, channel: "a", schema: NOTHING });
+  await consumer.next("ConsumerOpened");
+  producer.say({ kind: "OpenProducer", request: 1, channel: "a", schema: NOTHING });
+  const { channel, producer: number } = await producer.next("ProducerOpened");
+  const giveUp = async (): Promise<number> => {
+    const before = process.cpuUsage();
+    const frame: Outgoing = { kind: "GiveUp", channel, producer: number, raised: 1_000_000n };
+    producer.say(...Array.from({ length: 5000 }, () => frame));
+    await producer.isAlive();
+    const { user, system } = process.cpuUsage(before);
+    return user + system;
+  };
+  await giveUp();
+  const before = Math.max(await giveUp(), await giveUp());
+  const event = { bytes: new Uint8Array(8), start: 0, end: 8 };
+  for (let raised = 1; raised < 16_000; raised += 1000) {
+    const header = { channel, producer: number, raised, token: 0n, parameters: 0, flags: FLAG_SYNC };
+    producer.send(encodeRun(header, Array(1000).fill(event)));
+  }
+  await producer.isAlive();
+  expect(Math.min(await giveUp(), await giveUp())).toBeLessThan(4 * before);
+  producer.say({ kind: "GiveUp", channel, producer: number, raised: 15_000n });
+  expect(await producer.next("Processed")).toMatchObject({ raised: 15_000, missing: 1 });
 });
 
 test("a run of another type than its producer's ends the producer's connection", async () => {

@@ -149,3 +149,21 @@ test("OBJ-1: who runs modulators gets an update as its master wrote it; one that
     expect(await producer.next("ObjectUpdate")).toEqual({ ...update, derived: 0 });
   }
 });
+
+test("OBJ-12: a connection that goes takes no longer where others have many objects", async () => {
+  await using gateway = await createGateway({ objectsPerConnection: MANY });
+  const comeAndGo = async (): Promise<number> => {
+    const clients = await Promise.all(Array.from({ length: 100 }, () => RawClient.connect(gateway)));
+    const before = process.cpuUsage();
+    await Promise.all(clients.map(client => client.cut()));
+    const { user, system } = process.cpuUsage(before);
+    return user + system;
+  };
+  await comeAndGo();
+  const alone = Math.max(await comeAndGo(), await comeAndGo());
+  using keeper = await RawClient.connect(gateway);
+  keeper.say(...Array.from({ length: MANY }, (_, i): Outgoing => ({ ...shares, object: `o${i}` })));
+  const opened = () => keeper.frames.filter(({ kind }) => kind === "CopyUpdate").length;
+  await expect.poll(opened).toBe(MANY);
+  expect(Math.min(await comeAndGo(), await comeAndGo())).toBeLessThan(3 * alone);
+});

@@ -11,6 +11,7 @@ export {
   type Frame,
   frameEnd,
   joinFrames,
+  MOST_CONTROL_BYTES,
   type Outgoing,
   parseFrame,
   parseMessage,

@@ -6,6 +6,7 @@ import {
   encodeForNow,
   type Frame,
   joinFrames,
+  MOST_CONTROL_BYTES,
   type Outgoing,
   refusal,
 } from "@jecho/shared/internal";
@@ -63,17 +64,18 @@ export class LinkSender {
   control(control: Outgoing): void {
     const isAlone = this.#gathered === undefined;
     const bytes = isAlone ? encodeForNow(control) : encodeControl(control);
-    if (bytes.byteLength > this.limitBytes) this.#refuse(control, bytes.byteLength);
+    const mostBytes = Math.min(this.limitBytes, MOST_CONTROL_BYTES);
+    if (bytes.byteLength > mostBytes) this.#refuse(control, bytes.byteLength, mostBytes);
     else if (isAlone) this.#send([bytes]);
     else this.#gathered?.push(bytes);
   }
 
   /** Answers in the gateway's stead what that would end the connection for, and for ever again. */
-  #refuse(control: Outgoing, bytes: number): void {
+  #refuse(control: Outgoing, bytes: number, mostBytes: number): void {
     const socket = this.#socket;
     const error = new JechoError(
       "FRAME_TOO_LARGE",
-      `${control.kind} of ${bytes} bytes: the gateway takes messages of at most ${this.limitBytes}`,
+      `${control.kind} of ${bytes} bytes: the gateway takes requests of at most ${mostBytes}`,
     );
     const request = "request" in control ? (control.request ?? 0) : 0;
     const { number: code, message } = error;

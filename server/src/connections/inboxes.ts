@@ -1,4 +1,4 @@
-import { EventsFrame, type Frame, parseMessage } from "@jecho/shared/internal";
+import { EventsFrame, type Frame, MOST_CONTROL_BYTES, parseMessage } from "@jecho/shared/internal";
 import type { Connection } from "./connection.ts";
 
 /** Milliseconds that a message gets when it comes. */
@@ -12,7 +12,7 @@ const LOOK_EVERY = 16;
 /** Bytes that may wait in a connection's socket for its requests to be answered: who does not read the answers is given no more. */
 const UNREAD_BYTES = 1 << 20;
 
-/** Requests: frames that others may have to wait for. What belongs to the flow of events, and answers, are none. */
+/** Requests: frames that others may have to wait for, or that are answered. What belongs to the flow of events, and answers, are none. */
 const REQUESTS: ReadonlySet<Frame["kind"]> = new Set([
   "OpenProducer",
   "OpenConsumer",
@@ -24,6 +24,9 @@ const REQUESTS: ReadonlySet<Frame["kind"]> = new Set([
   "WantTypes",
   "WantOverview",
   "AskHandover",
+  "CloseEndpoint",
+  "ObjectTaken",
+  "Ping",
   "Token",
   "Kick",
 ]);
@@ -200,7 +203,7 @@ export class Inboxes<C extends Connection> {
     };
     try {
       try {
-        progress.at = parseMessage(message, visit, progress.at);
+        progress.at = parseMessage(message, visit, progress.at, MOST_CONTROL_BYTES);
       } finally {
         this.#reader.pause();
         if (requests > 0 || message.byteLength > progress.at) this.#spend(performance.now() - began);

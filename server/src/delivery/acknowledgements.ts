@@ -11,6 +11,8 @@ interface Pending {
   readonly seq: number;
   readonly producer: number;
   readonly raised: number;
+  /** Connections that it was sent to. */
+  readonly receivers: readonly Connection[];
   /** Connections that have not acknowledged it. */
   missing: number;
   consumers: number;
@@ -22,8 +24,10 @@ interface Pending {
 
 /** Synchronous events that the producers of one connection wait for. */
 interface WaitingProducers {
-  /** Events that are under way. */
+  /** Number of events that are under way. */
   events: number;
+  /** Events by what their producer knows them by. */
+  readonly pending: Map<string, Pending>;
   /** The connection is gone: nobody waits any more. */
   isLost: boolean;
 }
@@ -44,7 +48,7 @@ export class Acknowledgements {
     const { producer, raised, seq, count } = frame;
     let waiting = this.#waiting.get(from);
     if (waiting === undefined) {
-      waiting = { events: 0, isLost: false };
+      waiting = { events: 0, pending: new Map(), isLost: false };
       this.#waiting.set(from, waiting);
     }
     if (waiting.events + count > MOST_PENDING) {
@@ -62,6 +66,7 @@ export class Acknowledgements {
         seq: seq + i,
         producer,
         raised: raised + i,
+        receivers,
         missing: receivers.length,
         consumers: 0,
         failed: 0,
@@ -73,6 +78,7 @@ export class Acknowledgements {
         continue;
       }
       waiting.events++;
+      waiting.pending.set(nameOf(channel.number, producer, raised + i), pending);
       for (const receiver of receivers) this.#owe(receiver, pending);
     }
   }
@@ -102,18 +108,13 @@ export class Acknowledgements {
 
   /** A producer waits no longer: it is told how many consumers have not answered. */
   giveUp(from: Connection, { channel, producer, raised }: GiveUp): void {
-    let given: Pending | undefined;
-    let missing = 0;
-    for (const [connection, owed] of this.#owed) {
-      for (const pending of owed.get(channel)?.values() ?? []) {
-        const { producer: number, raised: count } = pending;
-        if (pending.from !== from || number !== producer || count !== Number(raised)) continue;
-        given = pending;
-        // A modulator that runs there in the producer's stead is one that has not answered.
-        missing += Math.max(1, pending.channel.listeners.consumersAt(connection));
-      }
-    }
+    const given = this.#waiting.get(from)?.pending.get(nameOf(channel, producer, Number(raised)));
     if (given === undefined) return;
+    let missing = 0;
+    // A modulator that runs there in the producer's stead is one that has not answered.
+    for (const receiver of given.receivers)
+      if (this.#owed.get(receiver)?.get(channel)?.get(given.seq) === given)
+        missing += Math.max(1, given.channel.listeners.consumersAt(receiver));
     given.givenUp = true;
     tell(given, missing);
   }
@@ -174,8 +175,13 @@ export class Acknowledgements {
     this.#owed.get(connection)?.get(channel.number)?.delete(seq);
     if (--pending.missing > 0) return;
     waiting.events--;
+    waiting.pending.delete(nameOf(channel.number, pending.producer, pending.raised));
     if (!pending.givenUp && !waiting.isLost) tell(pending);
   }
+}
+
+function nameOf(channel: number, producer: number, raised: number): string {
+  return `${channel} ${producer} ${raised}`;
 }
 
 function tell(pending: Pending, missing = 0): void {

@@ -119,6 +119,8 @@ export class GatewayObject {
   readonly users = new Set<ObjectReader>();
   /** Connections that brought it along with modulators of channels whose home is another gateway. */
   readonly bringers = new Set<Connection>();
+  /** Connections that it is found by when they go. */
+  readonly holders = new Set<Connection>();
   /** Counts the masters. */
   #term: number;
   #version: number;

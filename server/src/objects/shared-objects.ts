@@ -24,6 +24,9 @@ const MAX_STATE_LENGTH = 65536;
 export class SharedObjects {
   readonly #objects = new Map<string, GatewayObject>();
   readonly #copies = new Map<Connection, Map<number, ObjectCopy>>();
+  readonly #byNumber = new Map<number, ObjectCopy>();
+  /** Objects that each connection brought, made or took over, as long as these are there. */
+  readonly #held = new Map<Connection, Set<GatewayObject>>();
   readonly #mostPerConnection: number;
   /** Number of objects that each connection has made. */
   readonly #made = new Map<Connection, number>();
@@ -63,7 +66,12 @@ export class SharedObjects {
   /** A client brings objects along with a modulator of a channel whose home is another gateway. @throws JechoError `OBJECT_INVALID`, `OVERLOADED` */
   bringElsewhere(connection: Connection, states: readonly SharedState[]): void {
     this.#bring(connection, states);
-    for (const { object } of states) this.#objects.get(object)?.bringers.add(connection);
+    for (const { object: id } of states) {
+      const object = this.#objects.get(id);
+      if (object === undefined) continue;
+      object.bringers.add(connection);
+      this.#hold(connection, object);
+    }
   }
 
   /** Another gateway has modulators that read this object. */
@@ -112,8 +120,10 @@ export class SharedObjects {
       const object = this.#objects.get(id);
       if (object === undefined) this.#create(id, connection, version, state);
       // What is not the master's own is known here better.
-      else if (object.master === undefined) object.lead(connection, undefined, version, state);
-      else if (object.master === connection) object.advance(version, state);
+      else if (object.master === undefined) {
+        object.lead(connection, undefined, version, state);
+        this.#hold(connection, object);
+      } else if (object.master === connection) object.advance(version, state);
     }
   }
 
@@ -138,6 +148,7 @@ export class SharedObjects {
     own ??= new Map();
     this.#copies.set(connection, own);
     own.set(number, copy);
+    this.#byNumber.set(number, copy);
     object.copies.add(copy);
     const knowsMore = term > object.term || (term === object.term && version > object.version);
     const isBrought = object.master === connection && object.masterCopy === undefined && !isNew;
@@ -199,10 +210,8 @@ export class SharedObjects {
 
   /** The master has taken a copy's write, which is in its next update. */
   taken(master: Connection, { copy: number, write }: ObjectTaken): void {
-    for (const own of this.#copies.get(master)?.values() ?? []) {
-      if (own.object.masterCopy !== own) continue;
-      for (const copy of own.object.copies) if (copy.number === number) copy.taken(write);
-    }
+    const copy = this.#byNumber.get(number);
+    if (copy?.object.masterCopy?.connection === master) copy.taken(write);
   }
 
   /** The copy is not needed any more. */
@@ -217,7 +226,10 @@ export class SharedObjects {
   forgetConnection(connection: Connection): void {
     for (const copy of [...(this.#copies.get(connection)?.values() ?? [])]) this.#drop(copy);
     this.#copies.delete(connection);
-    for (const object of this.#objects.values()) {
+    const held = this.#held.get(connection) ?? [];
+    this.#held.delete(connection);
+    for (const object of held) {
+      object.holders.delete(connection);
       object.bringers.delete(connection);
       if (object.master === connection) object.succeed();
       this.#forgetIfUnused(object);
@@ -245,6 +257,7 @@ export class SharedObjects {
       if (object.masterCopy !== undefined && !copies.includes(object.masterCopy)) continue;
       object.master = to;
       object.masterCopy = undefined;
+      this.#hold(to, object);
       states.push({ name: "", object: id, version: object.version, state: object.state, lazy: false });
     }
     for (const copy of copies) this.#drop(copy);
@@ -303,13 +316,22 @@ export class SharedObjects {
     const object = new GatewayObject(id, master, version, state, term);
     this.#objects.set(id, object);
     this.#made.set(master, (this.#made.get(master) ?? 0) + 1);
+    this.#hold(master, object);
     return object;
+  }
+
+  #hold(connection: Connection, object: GatewayObject): void {
+    const held = this.#held.get(connection);
+    if (held === undefined) this.#held.set(connection, new Set([object]));
+    else held.add(object);
+    object.holders.add(connection);
   }
 
   #drop(copy: ObjectCopy): void {
     const { number, connection, object } = copy;
     copy.stop();
     this.#copies.get(connection)?.delete(number);
+    this.#byNumber.delete(number);
     object.copies.delete(copy);
     if (object.masterCopy === copy) object.succeed();
     this.#forgetIfUnused(object);
@@ -319,6 +341,10 @@ export class SharedObjects {
     if (object.isUsed) return;
     object.stop();
     this.#objects.delete(object.id);
+    for (const holder of object.holders) {
+      const held = this.#held.get(holder);
+      if (held?.delete(object) && held.size === 0) this.#held.delete(holder);
+    }
     if (this.#homes?.isHome(object.id) === false) this.#homes.unfollow(object.id);
     if (object.maker === undefined) return;
     const left = (this.#made.get(object.maker) ?? 0) - 1;

@@ -152,7 +152,7 @@ export class StaticFiles {
       ["cache-control", file.immutable ? "public, max-age=31536000, immutable" : "no-cache"],
     ];
     if (file.packed !== undefined) headers.push(["vary", "accept-encoding"]);
-    if (request.header("if-none-match") === etag) return { status: "304 Not Modified", headers };
+    if (request.header("if-none-match") === etag) return { status: "304 Not Modified", headers, body: bytes };
     headers.push(["content-type", file.type]);
     if (packed !== undefined) headers.push(["content-encoding", "gzip"]);
     return { status: "200 OK", headers, body: bytes };

@@ -171,11 +171,28 @@ class UwsRequest implements WebRequest {
   }
 }
 
-function send(response: HttpResponse, request: HttpRequest, { status, headers, body }: WebAnswer): void {
+/**
+ * Answers. What the client has no room for is not copied: it is sent as room comes. Until then uWebSockets.js takes no further request of it, and ends
+ * the connection of who sends one. An answer without a body could not wait like that: its connection ends with it.
+ */
+function send(response: HttpResponse, request: HttpRequest, { status, headers, body = "" }: WebAnswer): void {
   response.writeStatus(status);
   for (const [name, value] of headers) response.writeHeader(name, value);
-  if (body === undefined) response.endWithoutBody();
-  else if (request.getMethod() !== "head") response.end(body);
-  // With the length given to it, `endWithoutBody` does not count as an answer.
-  else response.writeHeader("content-length", String(Buffer.byteLength(body))).endWithoutBody();
+  const bytes = typeof body === "string" ? Buffer.from(body) : body;
+  const { byteLength } = bytes;
+  if (byteLength === 0) return void response.endWithoutBody(0, true);
+  let isGone = false;
+  response.onAborted(() => {
+    isGone = true;
+  });
+  if (request.getMethod() !== "head" && !status.startsWith("304")) {
+    const [, isDone] = response.tryEnd(bytes, byteLength);
+    if (!isDone) response.onWritable(offset => response.tryEnd(bytes.subarray(offset), byteLength)[0]);
+    return;
+  }
+  response.writeHeader("connection", "close").tryEnd("", byteLength);
+  // What was written has gone out by then.
+  setImmediate(() => {
+    if (!isGone) response.close();
+  });
 }

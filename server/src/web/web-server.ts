@@ -38,7 +38,7 @@ export interface WebAnswer {
   /** `404 Not Found` */
   readonly status: string;
   readonly headers: readonly (readonly [name: string, value: string])[];
-  /** Sent unless the request is HEAD, which gets its length alone; undefined for an answer that has none. */
+  /** Sent unless the request is HEAD, or the status 304: they have its length alone. Undefined for an answer that has none. */
   readonly body?: Uint8Array | string;
 }
 

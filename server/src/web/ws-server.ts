@@ -93,7 +93,8 @@ export class WsServer implements WebServer {
     const refusal = asked.path.startsWith(`${this.#options.path}/`)
       ? this.#handlers.refuse(asked)
       : this.#handlers.answer(asked);
-    if (refusal !== undefined) return tcp.end(textOf(refusal)) && undefined;
+    // Whoever does not close its side, too, would keep the socket.
+    if (refusal !== undefined) return void tcp.end(textOf(refusal), () => tcp.destroy());
     this.#ws.handleUpgrade(request, tcp, head, web => {
       const socket = new WsSocket(
         web,

@@ -88,13 +88,14 @@ test("CON-6, row 43: requests of a connection that does not read its answers wai
   const turn = () => new Promise(resolve => setImmediate(resolve));
   const asks: Outgoing = { kind: "WantType", request: 1, token: 1n };
   unreadBytes = 2 << 20;
-  say(connections[0], PING, asks, PING);
+  const flows: Outgoing = { kind: "Flow", derived: 1, ready: true };
+  say(connections[0], flows, asks, flows);
   say(connections[0], PING);
-  say(connections[1], PING);
+  say(connections[1], flows);
   for (let turns = 0; turns < 3; turns++) await turn();
   expect(taken).toEqual([
-    [0, "Ping"],
-    [1, "Ping"],
+    [0, "Flow"],
+    [1, "Flow"],
   ]);
   expect(inboxes.largest).toBe(connections[0]);
   inboxes.drained(connections[0]);
@@ -102,7 +103,7 @@ test("CON-6, row 43: requests of a connection that does not read its answers wai
   expect(taken).toHaveLength(2);
   unreadBytes = 0;
   inboxes.drained(connections[0]);
-  await expect.poll(() => taken.slice(2)).toEqual(["WantType", "Ping", "Ping"].map(kind => [0, kind]));
+  await expect.poll(() => taken.slice(2)).toEqual(["WantType", "Flow", "Ping"].map(kind => [0, kind]));
   expect(inboxes.largest).toBeUndefined();
   inboxes.close();
 });

@@ -16,6 +16,8 @@ import {
 
 const PROTOCOL = "test.1";
 const MIB = 1 << 20;
+/** Longer than what the system keeps of a socket that nobody reads. */
+const LARGE = new Uint8Array(32 * MIB).fill(7);
 
 /** What a server has told of one socket, in order. */
 type News = ["opened" | "drained"] | ["message", bytes: number[] | string] | ["closed", code: number];
@@ -77,7 +79,8 @@ class Rig {
       header: request.header("x-test"),
       address: request.remoteAddress().byteLength,
     });
-    if (path === "/known") return { status: "304 Not Modified", headers: [["etag", '"1"']] };
+    if (path === "/known") return { status: "304 Not Modified", headers: [["etag", '"1"']], body: "known\n" };
+    if (path === "/large") return { status: "200 OK", headers: [], body: LARGE };
     if (path === "/moved") return { status: "308 Permanent Redirect", headers: [["location", "/there"]] };
     return {
       status: "404 Not Found",
@@ -119,12 +122,15 @@ describe.for([...WEB_SERVERS])("served by %s", name => {
     expect([page.status, page.headers.get("x-one"), await page.text()]).toEqual([404, "1", "nothing\n"]);
     const head = await fetch(`${url}/nothing`, { method: "HEAD" });
     expect([head.headers.get("content-length"), await head.text()]).toEqual(["8", ""]);
-    expect((await fetch(`${url}/known`)).status).toBe(304);
+    const known = await fetch(`${url}/known`);
+    expect([known.status, await known.text()]).toEqual([304, ""]);
+    const large = await fetch(`${url}/large`);
+    expect(Buffer.compare(await large.bytes(), LARGE)).toBe(0);
     const moved = await fetch(`${url}/moved`, { redirect: "manual" });
     expect([moved.status, moved.headers.get("location")]).toEqual([308, "/there"]);
     expect((await fetch(`${url}/x`, { method: "POST", body: "abc" })).status).toBe(404);
     expect(rig.asked[0]).toEqual({ method: "get", path: "/b%20c", header: "yes", address: 4 });
-    expect(rig.asked.map(({ method }) => method)).toEqual(["get", "head", "get", "get", "post"]);
+    expect(rig.asked.map(({ method }) => method)).toEqual(["get", "head", "get", "get", "get", "post"]);
   });
 
   test("an upgrade is refused by an answer, and taken below the path alone", async () => {
@@ -151,6 +157,21 @@ describe.for([...WEB_SERVERS])("served by %s", name => {
     expect(await upgrade("/base/", "http://good.example")).toEqual([101]);
     await expect.poll(() => rig.news).toEqual([["opened"], ["closed", 1006]]);
   });
+
+  // What has come at once Node takes at once, but copies no body. A megabyte of headers is no more than the system keeps.
+  test.for(name === "ws" ? ["GET /large"] : ["GET /large", "HEAD /large", "GET /known"])(
+    "who asks for %s again and again, and reads no answer, is answered few",
+    async what => {
+      using rig = await Rig.start(name);
+      const tcp = connect(rig.port, "127.0.0.1").on("error", () => {});
+      tcp.write(`${what} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(5000));
+      await expect.poll(() => rig.asked.length).toBeGreaterThan(0);
+      // Those of others are answered, so that what had come of these has been looked at.
+      for (let i = 0; i < 3; i++) await (await fetch(`http://127.0.0.1:${rig.port}/`)).text();
+      expect(rig.asked.filter(({ path }) => path !== "/").length).toBeLessThan(3000);
+      tcp.destroy();
+    },
+  );
 
   test("messages come one by one, in order, each at the start of its memory", async () => {
     using rig = await Rig.start(name);
@@ -280,6 +301,28 @@ describe.for([...WEB_SERVERS])("served by %s", name => {
     rig.close();
     expect(await closed).toMatchObject({ code: 1006 });
   });
+});
+
+test("a socket whose upgrade was refused is closed, whatever its client does", async () => {
+  // That of uWebSockets.js cuts it after ten seconds, as any that does not go on.
+  using rig = await Rig.start("ws");
+  const tcp = connect({ port: rig.port, host: "127.0.0.1", allowHalfOpen: true })
+    .on("error", () => {})
+    .resume();
+  let isClosed = false;
+  tcp.once("close", () => {
+    isClosed = true;
+  });
+  tcp.write(
+    `GET /base/ HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n` +
+      `Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nOrigin: http://evil.example\r\n\r\n`,
+  );
+  await once(tcp, "end");
+  const isGone = (): boolean => {
+    if (tcp.writable) tcp.write("x");
+    return isClosed;
+  };
+  await expect.poll(isGone).toBe(true);
 });
 
 // Side by side: each waits for the shortest idle time that uWebSockets.js takes.

@@ -34,6 +34,9 @@ const SLOT_REPLY = 5;
 const SLOT_REASON = 6;
 const SLOT_VERSIONS = 7;
 
+/** Most bytes of a control message that a gateway takes: to take one apart takes its time all at once, 10 ms for each MiB of small parts. */
+export const MOST_CONTROL_BYTES = 4 << 20;
+
 /** One control message as a frame that stays as it is, a multiple of 8 bytes. */
 export function encodeControl(control: Outgoing): Uint8Array {
   return isReply(control) ? encodeReply(control as Ack | Processed) : kept(write(control));
@@ -65,19 +68,21 @@ function isReply({ kind }: Outgoing): boolean {
  * @param bytes begins at a multiple of 8 of its buffer, for typed arrays to be views on it
  * @param visit is given each, and where it lies; where it returns false, it has not taken that one, and the others wait, too
  * @param from where the first one begins
+ * @param mostControlBytes of a control message
  * @returns where the first one begins that was not taken
- * @throws JechoError `FRAME_MALFORMED`; frames before the broken one have been visited by then
+ * @throws JechoError `FRAME_MALFORMED`, `FRAME_TOO_LARGE`; frames before the broken one have been visited by then
  */
 export function parseMessage(
   bytes: Uint8Array,
   visit: (frame: Frame, start: number, end: number) => unknown,
   from = 0,
+  mostControlBytes = Number.POSITIVE_INFINITY,
 ): number {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let at = from;
   while (at < bytes.byteLength) {
     const end = frameEnd(view, at);
-    if (visit(parseFrame(view, bytes, at, end), at, end) === false) break;
+    if (visit(parseFrame(view, bytes, at, end, mostControlBytes), at, end) === false) break;
     at = end;
   }
   return at;
@@ -91,8 +96,14 @@ export function frameEnd(view: DataView, at: number): number {
   return end;
 }
 
-/** The frame that lies in [start, end). @throws JechoError `FRAME_MALFORMED` */
-export function parseFrame(view: DataView, bytes: Uint8Array, start: number, end: number): Frame {
+/** The frame that lies in [start, end). @throws JechoError `FRAME_MALFORMED`, `FRAME_TOO_LARGE` */
+export function parseFrame(
+  view: DataView,
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  mostControlBytes = Number.POSITIVE_INFINITY,
+): Frame {
   const usual = usualRun(view, bytes, start, end);
   if (usual !== undefined) return usual;
   const table = start + 4 + view.getUint32(start + 4, true);
@@ -113,6 +124,8 @@ export function parseFrame(view: DataView, bytes: Uint8Array, start: number, end
   };
   const header = inlineOf(SLOT_HEADER, HEADER.bytes);
   if (header === 0) {
+    if (end - start > mostControlBytes)
+      throw new JechoError("FRAME_TOO_LARGE", `a control message has at most ${mostControlBytes} bytes`);
     const reply = inlineOf(SLOT_REPLY, REPLY.bytes);
     if (reply === 0) {
       const tag = inlineOf(SLOT_CONTROL_TAG, 1);
