@@ -164,6 +164,77 @@ test("CON-1: the connections of a subject have a bound", async () => {
   clients[1]?.[Symbol.dispose]();
 });
 
+test.for<
+  [what: string, opens: (i: number) => Outgoing, answer: "ConsumerOpened" | "ProducerOpened" | "CopyUpdate"]
+>([
+  ["channels", i => ({ ...consumer, channel: `kept/${i}` }), "ConsumerOpened"],
+  ["consumers", () => consumer, "ConsumerOpened"],
+  ["types", i => ({ ...producer, channel: `kept/${i}`, schema: largeSchema(i) }), "ProducerOpened"],
+  [
+    "modulators",
+    i => ({ ...consumer, modulator: { ...modulator, source: `${i}${long(2000)}` } }),
+    "ConsumerOpened",
+  ],
+  [
+    "shared objects",
+    i => ({ kind: "OpenObject", request: 1, object: `o${i}`, version: 1, state: `{"x":"${long(2000)}"}` }),
+    "CopyUpdate",
+  ],
+  [
+    "copies of one",
+    i => ({ kind: "OpenObject", request: 1, object: "o", version: i + 1, state: "{}" }),
+    "CopyUpdate",
+  ],
+])(
+  "CON-8: what is kept for an address has a bound: %s; when it has gone there is room again",
+  async ([, opens, answer]) => {
+    const most = 256 << 10;
+    await using gateway = await createGateway({ keptBytes: most, resumeWindowMs: 0 });
+    const open = async (client: RawClient, from = 0): Promise<number> => {
+      for (let i = 0; ; i++) {
+        client.say(opens(i));
+        const isAnswer = ({ kind }: { kind: string }): boolean => kind === answer || kind === "Refused";
+        await expect.poll(() => client.frames.some(isAnswer)).toBe(true);
+        const refused = client.frames.find(frame => frame.kind === "Refused");
+        client.frames.length = 0;
+        if (refused === undefined) continue;
+        expect(refused).toMatchObject({
+          code: ERRORS.OVERLOADED[0],
+          message: expect.stringContaining("keptBytes"),
+        });
+        return i;
+      }
+    };
+    using first = await RawClient.connect(gateway);
+    const opened = await open(first);
+    expect(opened).toBeGreaterThan(2);
+    expect(opened).toBeLessThanOrEqual(most / 1024);
+    using second = await RawClient.connect(gateway);
+    expect(await open(second, 1000)).toBeLessThanOrEqual(1);
+    await first.cut();
+    await expect.poll(() => gateway.stats().connections).toBe(1);
+    expect(await open(second)).toBeGreaterThan(opened / 2);
+  },
+);
+
+/** A schema of about 10 KB, another one each time. */
+function largeSchema(i: number): Uint8Array {
+  const fields = Array.from({ length: 100 }, (_, field) => `${long(50)}${field}: uint32;`);
+  return typeFromFbs(`table Kept${i} { ${fields.join(" ")} } root_type Kept${i};`).schema;
+}
+
+test("CON-8: what is kept for who may come back counts until that is over", async () => {
+  await using gateway = await createGateway({ keptBytes: 64 << 10 });
+  const opens = (i: number): Outgoing => ({ ...consumer, channel: `kept/${i}` });
+  using client = await RawClient.connect(gateway);
+  for (let i = 0; i < 10; i++) client.say(opens(i));
+  await expect.poll(() => client.frames.filter(({ kind }) => kind === "ConsumerOpened").length).toBe(10);
+  await client.cut();
+  using other = await RawClient.connect(gateway);
+  for (let i = 10; i < 15; i++) other.say(opens(i));
+  expect(await other.next("Refused")).toMatchObject({ code: ERRORS.OVERLOADED[0] });
+});
+
 test("CHAN-2: channels have a bound, and there is room again when one has gone", async () => {
   await using gateway = await createGateway({ channels: 2 });
   using client = await RawClient.connect(gateway);

@@ -130,6 +130,13 @@ export const PUSHES: Readonly<Record<string, (push: Push) => Promise<void>>> = {
       }),
       20,
     ),
+  async keptBytes(push) {
+    const source = "x".repeat(200_000);
+    const connections = Array.from({ length: 8 }, (_, c) =>
+      flood(push, i => deriving(i, "a", `${c} ${i} ${source}`), 5),
+    );
+    await Promise.all(connections);
+  },
   consumerQueueBytes: push => stuck(push, 1, "drop-oldest"),
   connectionQueueBytes: push => stuck(push, 60, "drop-oldest"),
   queueTotalBytes: push => crowdStuck(push, 20),

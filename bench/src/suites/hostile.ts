@@ -27,6 +27,7 @@ const LIMITS = {
   channels: 10_000,
   namesPerChannel: 100,
   typesPerChannel: 50,
+  keptBytes: 64 << 20,
   connectionQueueBytes: 32 << 20,
   queueTotalBytes: 64 << 20,
   blockMs: 1000,

@@ -4,7 +4,6 @@ import type { GatewayProducer } from "../management/producers.ts";
 import { Connection } from "./connection.ts";
 import type { Party } from "./crowd.ts";
 
-const NOBODYS: readonly Party[] = [];
 /** A topic that nothing is published to. */
 const PRODUCERS = "producers";
 
@@ -12,8 +11,6 @@ const PRODUCERS = "producers";
 export class ClientConnection extends Connection {
   /** The address that the connection is counted for. */
   address = "";
-  /** Parties that share what they may send: the connections of the same address, and those of the same subject. */
-  parties: readonly Party[] = NOBODYS;
   #modulators = 0;
   /** The connection's producers, by their numbers. Most connections have none. */
   #producers: Few<number, GatewayProducer> | undefined;

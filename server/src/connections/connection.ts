@@ -5,6 +5,7 @@ import { SOCKET_HIGH_BYTES, SOCKET_LOW_BYTES } from "../delivery/listener.ts";
 import { Turns } from "../delivery/turns.ts";
 import { WaitingBytes, type WaitingTotal } from "../delivery/waiting.ts";
 import type { ServerSocket } from "../web/web-server.ts";
+import type { Party } from "./crowd.ts";
 import { type Answered, Requests, unasked } from "./requests.ts";
 
 /** Methods of the socket below that a connection needs. */
@@ -52,6 +53,8 @@ export interface SendsPast {
 const RANDOM = new Uint32Array(1024);
 let drawn = RANDOM.length;
 
+const NOBODYS: readonly Party[] = [];
+
 /** State that most connections never need: made for those that do. */
 class Seldom {
   /** Channels whose events wait in a queue for this connection. */
@@ -77,6 +80,8 @@ export class Connection {
   readonly markHigh: number;
   /** Subject of the connection; undefined until it has been greeted. */
   subject: Subject | undefined;
+  /** Parties that share what they may send, and have kept: the connections of the same address, and those of the same subject. */
+  parties: readonly Party[] = NOBODYS;
   /** Messages with events that have come and are not confirmed yet. */
   unconfirmed = 0;
   unconfirmedBytes = 0;
@@ -158,6 +163,16 @@ export class Connection {
   stopTaking(): void {
     this.#seldom ??= new Seldom();
     this.#seldom.isLeaving = true;
+  }
+
+  /** So many bytes more are to be kept for the connection. @throws JechoError `OVERLOADED` */
+  checkKeeping(bytes: number): void {
+    for (const party of this.parties) party.checkKeeping(bytes);
+  }
+
+  /** So many bytes more are kept for the connection; less where negative, also when it has gone. */
+  keep(bytes: number): void {
+    for (const party of this.parties) party.keptBytes += bytes;
   }
 
   get isOpen(): boolean {

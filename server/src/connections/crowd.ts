@@ -11,8 +11,13 @@ type CrowdLimits = Required<
     | "framesPerSecond"
     | "bytesPerSecond"
     | "blockMs"
+    | "keptBytes"
   >
 >;
+
+/** Bytes that a producer, a consumer, a shared object or a copy of one is counted for, besides what it is made with; and a channel. */
+export const ENDPOINT_BYTES = 1 << 10;
+export const CHANNEL_BYTES = 4 << 10;
 
 /** A connection, as far as it matters here. */
 interface CrowdMember {
@@ -29,9 +34,11 @@ const REMEMBERED_MS = 2 * BURST_SECONDS * 1000;
 /** The longest that a party may not have producers wait; one that did not do so for as long afterwards begins anew. */
 const LONGEST_SUSPENSION_MS = 600_000;
 
-/** The connections of one address or subject, and what they may send: two buckets that fill by so much a second, up to a burst. */
+/** The connections of one address or subject, what is kept for them, and what they may send: two buckets that fill by so much a second, up to a burst. */
 export class Party {
   connections = 0;
+  /** Bytes that are kept for them, also while there are none. */
+  keptBytes = 0;
   readonly #limits: CrowdLimits;
   readonly #of: string;
   #frames: number;
@@ -64,6 +71,17 @@ export class Party {
   frame(): void {
     if (this.#frames <= 0) throw this.#over("frames", this.#limits.framesPerSecond);
     this.#frames--;
+  }
+
+  /** So many bytes more are to be kept. @throws JechoError `OVERLOADED` */
+  checkKeeping(bytes: number): void {
+    const { keptBytes } = this.#limits;
+    if (this.keptBytes + bytes > keptBytes)
+      throw new LimitReached(
+        "keptBytes",
+        "OVERLOADED",
+        `for ${this.#of} at most ${keptBytes} bytes are kept (keptBytes)`,
+      );
   }
 
   /** Forbids the party to have producers wait for a while, each time for twice as long. */
@@ -145,7 +163,9 @@ class Parties {
       if (leftAt + REMEMBERED_MS > now) return;
       this.#left.delete(name);
       // Looked at again later.
-      if ((this.#all.get(name)?.rememberedUntil(leftAt) ?? 0) > now) this.#left.set(name, now);
+      const party = this.#all.get(name);
+      if (party !== undefined && (party.keptBytes > 0 || party.rememberedUntil(leftAt) > now))
+        this.#left.set(name, now);
       else this.#all.delete(name);
     }
   }

@@ -226,7 +226,10 @@ export class Dispatcher {
     this.#acknowledgements.lost(connection);
     this.#handovers.lost(connection);
     for (const consumer of [...connection.consumers]) consumer.lost(isCut);
-    for (const producer of connection.producers) producer.manager.removeProducer(producer);
+    for (const producer of connection.producers) {
+      connection.keep(-producer.keptBytes);
+      producer.manager.removeProducer(producer);
+    }
     this.#objects.forgetConnection(connection);
     this.#names.modulatingLost(connection);
   }
@@ -249,6 +252,8 @@ export class Dispatcher {
       if (modulating !== this.#options.modulatingToken)
         throw new JechoError("MODULATORS_NOT_SERVED", "this gateway has not asked for modulators to be run");
       connection.willPublish();
+      // What it sends, and what is kept for it, is on account of others.
+      connection.parties = [];
       this.#welcome(connection, hello, ANYBODY);
       return this.#names.modulatingCame(connection);
     }

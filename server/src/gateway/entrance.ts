@@ -13,7 +13,7 @@ import { type Admission, addressOf } from "../connections/admission.ts";
 import { ClientConnection } from "../connections/client-connection.ts";
 import type { Confirmations } from "../connections/confirmations.ts";
 import type { ConnectionLimits } from "../connections/connection.ts";
-import type { Crowd, Party } from "../connections/crowd.ts";
+import type { Crowd } from "../connections/crowd.ts";
 import { Deadlines } from "../connections/deadlines.ts";
 import { Inboxes } from "../connections/inboxes.ts";
 import { SealingSocket } from "../connections/sealing-socket.ts";
@@ -225,7 +225,7 @@ export class Entrance {
     try {
       if (!isBinary) throw new JechoError("FRAME_MALFORMED", "messages are binary");
       const now = performance.now();
-      for (const party of this.#partiesOf(connection)) party.message(message.byteLength, now);
+      for (const party of connection.parties) party.message(message.byteLength, now);
       const bytes = new Uint8Array(message);
       this.received(connection, this.#sealer === undefined ? bytes : withoutChecksum(bytes), now);
     } catch (error) {
@@ -248,17 +248,12 @@ export class Entrance {
   }
 
   #frame(connection: ClientConnection, frame: Frame, message: Uint8Array, start: number, end: number): void {
-    for (const party of this.#partiesOf(connection)) party.frame();
+    for (const party of connection.parties) party.frame();
     const isOfProducer = frame instanceof EventsFrame || frame.kind === "Position";
     if (isOfProducer && !this.#takesEventsOf(connection)) return;
     if (this.#parts.cluster?.forward(connection, frame, message, start, end)) return;
     this.#parts.dispatcher.frame(connection, frame, message, start, end);
     if (frame.kind === "Hello") this.#strangers.delete(connection);
-  }
-
-  /** Who pays for what a connection sends. What the process for modulators sends is on account of others. */
-  #partiesOf(connection: ClientConnection): readonly Party[] {
-    return connection === this.#parts.names.modulating ? [] : connection.parties;
   }
 
   #takesEventsOf(connection: ClientConnection): boolean {

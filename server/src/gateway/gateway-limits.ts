@@ -38,6 +38,11 @@ export interface GatewayLimits {
   readonly schemaBytes?: number;
   /** Types that the events of one channel may be of at a time; 256 by default. `OVERLOADED` */
   readonly typesPerChannel?: number;
+  /**
+   * Bytes that are kept for the connections of one address, and for those of one subject: types, modulators, labels and shared objects, 1 KiB for
+   * each producer, consumer and object besides, and 4 KiB for each channel that they were the first at; 512 MiB by default. `OVERLOADED`
+   */
+  readonly keptBytes?: number;
   /** Bytes that may wait for one process on one channel, whatever it asks for; 8 MiB by default. Then its policy holds, or `SLOW_CONSUMER`. */
   readonly consumerQueueBytes?: number;
   /** Bytes that may wait for one process on all of its channels together; 64 MiB by default. Then its policy holds, or `SLOW_CONSUMER`. */
@@ -95,6 +100,7 @@ export const DEFAULT_LIMITS: Required<GatewayLimits> = {
   labelLength: 1024,
   schemaBytes: 1 << 20,
   typesPerChannel: 256,
+  keptBytes: 512 << 20,
   consumerQueueBytes: 8 << 20,
   connectionQueueBytes: 64 << 20,
   queueTotalBytes: 512 << 20,

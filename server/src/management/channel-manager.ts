@@ -40,6 +40,8 @@ export class ChannelManager implements ChannelOwner {
   readonly types: WrittenTypes;
   readonly producers = new Producers();
   readonly consumers = new GatewayConsumers();
+  /** The connection that asked for the channel first, which may have gone. */
+  readonly maker: Connection;
   readonly derivations: Derivations<DerivedChannel>;
   readonly derivedChannels: DerivedChannels;
   readonly unmade: UnmadeSources;
@@ -52,8 +54,10 @@ export class ChannelManager implements ChannelOwner {
   /** Undefined as long as no consumer of the channel itself has a type. */
   #reads: ReadTypes | undefined;
 
-  constructor(name: string, names: NameServer, objects: SharedObjects) {
+  /** @param maker on whose account it is kept */
+  constructor(name: string, names: NameServer, objects: SharedObjects, maker: Connection) {
     this.name = name;
+    this.maker = maker;
     this.names = names;
     this.channel = names.newChannel(this);
     this.place = { manager: this, channel: this.channel, derived: undefined, feed: 0 };

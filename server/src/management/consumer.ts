@@ -67,20 +67,27 @@ export class GatewayConsumer {
   readonly #place: ConsumerPlace;
   /** The type that it reads the channel itself by; undefined for one that can read any, or reads what is derived. */
   readonly reads: Type | undefined;
+  /** Bytes that are kept for it, on account of its connection's parties. */
+  readonly #keptBytes: number;
   #state: GatewayConsumerState = NEW;
 
-  /** @param number 0 for one that only stands for another, which is awaited */
+  /**
+   * @param number 0 for one that only stands for another, which is awaited
+   * @param keptBytes that are kept for it until it has ended
+   */
   constructor(
     number: number,
     connection: ClientConnection,
     place: ConsumerPlace,
     terms: ConsumerTerms,
+    keptBytes: number,
     reads?: Type,
   ) {
     this.number = number;
     this.connection = connection;
     this.#place = place;
     this.terms = terms;
+    this.#keptBytes = keptBytes;
     this.reads = reads;
   }
 
@@ -159,7 +166,7 @@ export class GatewayConsumer {
 
   /** Awaits another device that may go on for the consumer, which goes on itself meanwhile. */
   awaitSuccessor(windowMs: number): void {
-    new GatewayConsumer(0, this.connection, this.#place, this.terms).awaitReturn(windowMs);
+    new GatewayConsumer(0, this.connection, this.#place, this.terms, 0).awaitReturn(windowMs);
   }
 
   end(): void {
@@ -170,6 +177,8 @@ export class GatewayConsumer {
   #become(next: GatewayConsumerState): void {
     const before = this.#state;
     this.#state = next;
+    if (before === NEW) this.connection.keep(this.#keptBytes);
+    if (next === ENDED) this.connection.keep(-this.#keptBytes);
     // What comes is taken before what goes is let go: nothing that both need ends in between.
     this.#take(next, before);
     this.#release(before, next);

@@ -6,6 +6,7 @@ import type { ChannelOwners } from "../access/owners.ts";
 import { ANYBODY } from "../access/subject.ts";
 import { Numbers } from "../cluster/numbers.ts";
 import type { Connection } from "../connections/connection.ts";
+import { CHANNEL_BYTES } from "../connections/crowd.ts";
 import { Deadlines } from "../connections/deadlines.ts";
 import type { Acknowledgements } from "../delivery/acknowledgements.ts";
 import { Channel, type ChannelOwner } from "../delivery/channel.ts";
@@ -104,15 +105,22 @@ export class NameServer {
     this.#gathering = gathering;
   }
 
-  /** The manager of the channel with this name, which comes into being when first asked for. @throws JechoError `CHANNEL_NAME_INVALID` */
-  manager(name: string): ChannelManager {
+  /**
+   * The manager of the channel with this name, which comes into being when first asked for.
+   *
+   * @param asker on whose account it is kept then
+   * @throws JechoError `CHANNEL_NAME_INVALID`, `OVERLOADED`
+   */
+  manager(name: string, asker: Connection): ChannelManager {
     let manager = this.#managers.get(name);
     if (manager === undefined) {
       checkUserName(name);
       const { channels } = this.limits;
       if (this.#managers.size >= channels)
         throw new LimitReached("channels", "OVERLOADED", `the gateway has at most ${channels} channels`);
-      manager = new ChannelManager(name, this, this.#objects);
+      asker.checkKeeping(CHANNEL_BYTES);
+      asker.keep(CHANNEL_BYTES);
+      manager = new ChannelManager(name, this, this.#objects, asker);
       this.#managers.set(name, manager);
       for (const departure of this.#departures.take(name)) manager.departed(departure);
     }
@@ -237,7 +245,10 @@ export class NameServer {
   forget(manager: ChannelManager): void {
     // Another one may have the name by now.
     if (this.#managers.get(manager.name) === manager) this.#managers.delete(manager.name);
-    this.#channels.delete(manager.channel.number);
+    const { number } = manager.channel;
+    if (this.#channels.get(number) === undefined) return;
+    this.#channels.delete(number);
+    manager.maker.keep(-CHANNEL_BYTES);
   }
 
   /** The process beside the gateway that runs modulators for producers that do not; undefined while there is none. */

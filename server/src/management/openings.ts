@@ -14,6 +14,7 @@ import {
 } from "@jecho/shared/internal";
 import { ANYBODY } from "../access/subject.ts";
 import type { ClientConnection } from "../connections/client-connection.ts";
+import { ENDPOINT_BYTES } from "../connections/crowd.ts";
 import type { Portions } from "../connections/portions.ts";
 import type { Channel } from "../delivery/channel.ts";
 import type { QueuePolicy } from "../delivery/listener.ts";
@@ -76,13 +77,14 @@ export class GatewayOpenings {
 
   /** @throws JechoError why it is not opened */
   openProducer(connection: ClientConnection, frame: OpenProducer): void {
-    this.#checkEndpoints(connection);
+    const keptBytes = ENDPOINT_BYTES + 2 * frame.schema.byteLength;
+    this.#checkEndpoints(connection, keptBytes);
     if (frame.key.length > MAX_KEY_LENGTH)
       throw new JechoError("ARGUMENT_INVALID", `a field's name has at most ${MAX_KEY_LENGTH} characters`);
     const type = this.#typeOf(frame.schema);
     const { base, derived: name } = this.#names.split(frame.channel);
     this.#names.owners.check(base, frame.channel, connection.subject ?? ANYBODY);
-    const manager = this.#names.manager(base);
+    const manager = this.#names.manager(base, connection);
     const number = this.#names.newEndpoint();
     const outlet = name === "" ? undefined : manager.outlets.named(name);
     const token = type?.token ?? 0n;
@@ -101,6 +103,8 @@ export class GatewayOpenings {
       always,
     );
     connection.addProducer(producer);
+    producer.keptBytes = keptBytes;
+    connection.keep(keptBytes);
     if (outlet !== undefined) return void manager.outlets.admit(producer, frame.request);
     const { channel } = manager;
     connection.send({
@@ -125,7 +129,7 @@ export class GatewayOpenings {
 
   /** Rejects with why it is not opened. */
   async openConsumer(connection: ClientConnection, frame: OpenConsumer): Promise<void> {
-    this.#checkEndpoints(connection);
+    this.#checkEndpoints(connection, keptBytesOf(frame));
     const name = this.#names.split(frame.channel);
     try {
       await this.#openConsumer(connection, frame, name);
@@ -143,7 +147,7 @@ export class GatewayOpenings {
     const { modulator, feed } = frame;
     if (feed !== undefined) return this.#openFeed(connection, frame, base, feed);
     if (name === "" && modulator === undefined) {
-      const manager = this.#names.manager(base);
+      const manager = this.#names.manager(base, connection);
       const reads = manager.typeReadBy(frame.schema);
       if (!comesBack(frame)) manager.checkReader(reads, "consumer");
       return this.#openPlain(connection, frame, manager.place, reads);
@@ -158,7 +162,7 @@ export class GatewayOpenings {
     const parent = name === "" ? undefined : this.#names.find(base)?.derivations.named(name);
     if (name !== "" && parent === undefined)
       throw new JechoError("DERIVED_UNKNOWN", `nobody derives ${frame.channel} at present`);
-    const manager = parent?.manager ?? this.#names.manager(base);
+    const manager = parent?.manager ?? this.#names.manager(base, connection);
     const terms = this.#termsOf(connection, frame);
     // The message's bytes are gone when the modulator is there.
     const schema = frame.schema.slice();
@@ -173,7 +177,8 @@ export class GatewayOpenings {
       const { history } = manager.channel;
       manager.unmade.endedBefore(derived, history?.afterGatewayOf(from.epoch) ?? Number.POSITIVE_INFINITY);
     }
-    const consumer = new GatewayConsumer(this.#names.newEndpoint(), connection, derived.place, terms);
+    const number = this.#names.newEndpoint();
+    const consumer = new GatewayConsumer(number, connection, derived.place, terms, keptBytesOf(frame));
     try {
       if (frame.as !== "") manager.nameDerived(derived, frame.as);
       consumer.install(comesBack(frame), frame.sources);
@@ -269,7 +274,9 @@ export class GatewayOpenings {
 
   #openPlain(connection: ClientConnection, frame: OpenConsumer, place: ConsumerPlace, reads?: Type): void {
     const terms = this.#termsOf(connection, frame);
-    this.#open(new GatewayConsumer(this.#names.newEndpoint(), connection, place, terms, reads), frame);
+    const number = this.#names.newEndpoint();
+    const consumer = new GatewayConsumer(number, connection, place, terms, keptBytesOf(frame), reads);
+    this.#open(consumer, frame);
   }
 
   #open(consumer: GatewayConsumer, { request, from, channel: name, modulator }: OpenConsumer): void {
@@ -352,6 +359,7 @@ export class GatewayOpenings {
     const producer = this.#names.producer(connection, endpoint);
     if (producer === undefined) return;
     connection.removeProducer(producer);
+    connection.keep(-producer.keptBytes);
     producer.manager.removeProducer(producer);
   }
 
@@ -359,7 +367,8 @@ export class GatewayOpenings {
     return schema.byteLength === 0 ? undefined : this.#names.types.typeOf(schema);
   }
 
-  #checkEndpoints(connection: ClientConnection): void {
+  #checkEndpoints(connection: ClientConnection, keptBytes: number): void {
+    connection.checkKeeping(keptBytes);
     if (connection.endpoints >= this.#limits.endpointsPerConnection) {
       throw new LimitReached(
         "endpointsPerConnection",
@@ -374,6 +383,12 @@ export class GatewayOpenings {
 function behind({ history }: Channel, sources: readonly SourcePlace[]): Place | undefined {
   const seq = sources.length === 0 ? undefined : history?.log.seqBehind(sources);
   return seq === undefined ? undefined : { from: FROM.seq, epoch: 0, seq: BigInt(seq), at: 0, speed: 0 };
+}
+
+/** Bytes that are kept for a consumer. */
+function keptBytesOf({ schema, label, modulator }: OpenConsumer): number {
+  const texts = modulator === undefined ? 0 : modulator.source.length + lengthBeside(modulator);
+  return ENDPOINT_BYTES + 2 * (schema.byteLength + label.length + texts);
 }
 
 /** Characters of what a modulator is made with, besides its source and the states of its objects. */

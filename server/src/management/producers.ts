@@ -34,6 +34,8 @@ export class GatewayProducer {
   readonly modulates: boolean;
   /** The source that its events are counted by. */
   readonly source: bigint;
+  /** Bytes that are kept for it, on account of its connection's parties. */
+  keptBytes = 0;
 
   constructor(
     number: number,

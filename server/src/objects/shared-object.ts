@@ -154,6 +154,19 @@ export class GatewayObject {
     return this.#state;
   }
 
+  /** It is kept on account of whoever made the object. @throws JechoError `OVERLOADED` */
+  set state(state: string) {
+    this.checkState(state);
+    this.maker?.keep(2 * (state.length - this.#state.length));
+    this.#state = state;
+  }
+
+  /** Whether there is room for another state. @throws JechoError `OVERLOADED` */
+  checkState(state: string): void {
+    const moreBytes = 2 * (state.length - this.#state.length);
+    if (moreBytes > 0) this.maker?.checkKeeping(moreBytes);
+  }
+
   /** The subject that made the newest version, as far as the master says whose writes are in it; "" at a gateway without keys. */
   get by(): string {
     return this.#by;
@@ -171,8 +184,8 @@ export class GatewayObject {
   /** A new version from the master. @param frame as which it came, if it did: valid until this returns */
   advance(version: number, state: string, frame?: Uint8Array): void {
     if (version <= this.#version) return;
+    this.state = state;
     this.#version = version;
-    this.#state = state;
     this.#by = nameOf(this.#writer ?? this.master);
     this.#writer = undefined;
     this.#frame = frame;
@@ -192,13 +205,13 @@ export class GatewayObject {
     state: string,
     term = this.#term,
   ): void {
+    if (version > 0) this.state = state;
     const before = this.masterCopy;
     this.master = master;
     this.masterCopy = copy;
     this.#term = Math.max(this.#term, term) + 1;
     if (version > 0) {
       this.#version = version;
-      this.#state = state;
       this.#by = nameOf(master);
       this.#pace.ask();
     }

@@ -10,6 +10,7 @@ import {
   unplainIn,
 } from "@jecho/shared/internal";
 import type { Connection } from "../connections/connection.ts";
+import { ENDPOINT_BYTES } from "../connections/crowd.ts";
 import { LimitReached } from "../gateway/limit-reached.ts";
 import type { ObjectHomes } from "./object-homes.ts";
 import { GatewayObject, ObjectCopy, type ObjectReader } from "./shared-object.ts";
@@ -140,11 +141,14 @@ export class SharedObjects {
     if (!isNew) check(id, state);
     let own = this.#copies.get(connection);
     if ((own?.size ?? 0) >= this.#mostPerConnection) throw this.#tooMany();
+    connection.checkKeeping(ENDPOINT_BYTES);
     let object = this.#objects.get(id);
     if (object === undefined && isNew) throw new JechoError("OBJECT_UNKNOWN", "no shared object has this id");
     if (object === undefined) this.#checkMany(connection, 1);
     object ??= this.#create(id, connection, version, state, term);
+    if (!isNew) object.checkState(state);
     const copy = new ObjectCopy(number, connection, lazy, object);
+    connection.keep(ENDPOINT_BYTES);
     own ??= new Map();
     this.#copies.set(connection, own);
     own.set(number, copy);
@@ -313,7 +317,9 @@ export class SharedObjects {
   }
 
   #create(id: string, master: Connection, version: number, state: string, term?: number): GatewayObject {
-    const object = new GatewayObject(id, master, version, state, term);
+    const object = new GatewayObject(id, master, version, "", term);
+    object.state = state;
+    master.keep(ENDPOINT_BYTES);
     this.#objects.set(id, object);
     this.#made.set(master, (this.#made.get(master) ?? 0) + 1);
     this.#hold(master, object);
@@ -332,6 +338,7 @@ export class SharedObjects {
     copy.stop();
     this.#copies.get(connection)?.delete(number);
     this.#byNumber.delete(number);
+    connection.keep(-ENDPOINT_BYTES);
     object.copies.delete(copy);
     if (object.masterCopy === copy) object.succeed();
     this.#forgetIfUnused(object);
@@ -347,6 +354,8 @@ export class SharedObjects {
     }
     if (this.#homes?.isHome(object.id) === false) this.#homes.unfollow(object.id);
     if (object.maker === undefined) return;
+    object.state = "";
+    object.maker.keep(-ENDPOINT_BYTES);
     const left = (this.#made.get(object.maker) ?? 0) - 1;
     if (left > 0) this.#made.set(object.maker, left);
     else this.#made.delete(object.maker);

@@ -8,6 +8,7 @@ const limits = {
   framesPerSecond: 2,
   bytesPerSecond: 100,
   blockMs: 1000,
+  keptBytes: 1000,
 };
 
 test("CON-8: ten seconds' worth may come at once, and more as time goes on", () => {
