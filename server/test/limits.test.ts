@@ -192,7 +192,7 @@ test.for<
     await using gateway = await createGateway({ keptBytes: most, resumeWindowMs: 0 });
     const open = async (client: RawClient, from = 0): Promise<number> => {
       for (let i = 0; ; i++) {
-        client.say(opens(i));
+        client.say(opens(from + i));
         const isAnswer = ({ kind }: { kind: string }): boolean => kind === answer || kind === "Refused";
         await expect.poll(() => client.frames.some(isAnswer)).toBe(true);
         const refused = client.frames.find(frame => frame.kind === "Refused");
