@@ -9,7 +9,7 @@ import type { Cost, CostOf } from "../workers/moe-cost.ts";
 
 const PLACES = ["local", "compiled", "isolated-vm"] as const;
 type Place = (typeof PLACES)[number];
-const FUZZER = fileURLToPath(new URL("../../../modulators/scripts/fuzz-compiled.ts", import.meta.url));
+const SCRIPTS = fileURLToPath(new URL("../../../modulators/scripts/", import.meta.url));
 
 /** Anybody's filters, compiled: what an event costs that they reject, beside the other tiers, and whether they come out the same. */
 export const compiled: Suite = {
@@ -18,11 +18,24 @@ export const compiled: Suite = {
   // Most of it is the fuzzer, which installs each of its programs in a sandbox.
   limitMs: 3_600_000,
   async run(context) {
+    await accepted(context);
     await costs(context);
     await manyFilters(context);
     await fuzz(context);
   },
 };
+
+/** Modulators that come with the project and are compiled beside a producer that does not know them. */
+async function accepted({ report }: Context): Promise<void> {
+  const counts = JSON.parse(await printedBy("accepted")) as Record<string, [compiled: number, of: number]>;
+  for (const [name, goal] of [
+    ["standard", 12],
+    ["examples", 14],
+  ] as const) {
+    const [compiled, of] = counts[name] as [number, number];
+    report.metric(`compiled.accepted_${name}`, [compiled], `of ${of}`, atLeast(goal));
+  }
+}
 
 async function costs({ report, quick }: Context): Promise<void> {
   const worker = new Worker("moe-cost");
@@ -116,16 +129,18 @@ async function manyFilters({ report, quick }: Context): Promise<void> {
 
 async function fuzz({ report, quick }: Context): Promise<void> {
   const [programs, events] = quick ? [64, 128] : [1100, 1000];
-  const { stdout } = await promisify(execFile)(process.execPath, [
-    FUZZER,
-    `${programs}`,
-    `${events}`,
-    "1",
-  ]).catch(
-    // It says what differs, too, by its exit code.
-    (failed: { stdout?: string }) => ({ stdout: failed.stdout ?? "" }),
+  // Its exit code says that something differs, too.
+  const { pairs, differences } = JSON.parse(
+    await printedBy("fuzz-compiled", `${programs}`, `${events}`, "1"),
   );
-  const { pairs, differences } = JSON.parse(stdout.trim().split("\n").at(-1) as string);
   report.metric("compiled.fuzz_pairs", pairs, "pairs", quick ? undefined : atLeast(1_000_000));
   report.metric("compiled.fuzz_differences", differences, "programs", atMost(0));
+}
+
+/** The last line that a script of the modulators' prints. */
+async function printedBy(script: string, ...args: string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)(process.execPath, [`${SCRIPTS}${script}.ts`, ...args]).catch(
+    (failed: { stdout?: string }) => ({ stdout: failed.stdout ?? "" }),
+  );
+  return stdout.trim().split("\n").at(-1) as string;
 }

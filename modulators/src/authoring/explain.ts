@@ -1,7 +1,6 @@
 import type { Type } from "@jecho/shared";
-import { compileText } from "../tiers/compiled/compiler.ts";
+import { compileFor } from "../tiers/compiled/compiler.ts";
 import { costText } from "../tiers/compiled/cost.ts";
-import { shapeOf } from "../tiers/compiled/data-shape.ts";
 import { Refusal } from "../tiers/compiled/refusal.ts";
 import type { HandlerPair, Modulator } from "./modulator.ts";
 
@@ -31,11 +30,7 @@ export interface ModulatorExplanation {
 export function explainModulator(handler: HandlerPair | Modulator, type: Type): ModulatorExplanation {
   const { source, parameters = null, objects = {} } = "modulator" in handler ? handler.modulator : handler;
   const states = Object.fromEntries(Object.entries(objects).map(([name, { state }]) => [name, state]));
-  const verdict = compileText(source, {
-    writer: type,
-    parameters: shapeOf(parameters),
-    objects: shapeOf(states),
-  });
+  const verdict = compileFor(source, type, { parameters, objects: states });
   if (verdict instanceof Refusal) {
     const { why, line, column } = verdict;
     return { isCompiled: false, why, line, column, cost: "", reads: [], bytes: 0 };

@@ -10,6 +10,7 @@ import {
   type ReadEvent,
   typeOf,
 } from "@jecho/shared/internal";
+import { fieldKinds } from "../field-kinds.ts";
 import { declaredType, inputType, readerOf } from "../made-types.ts";
 import type { Memory } from "./memory.ts";
 import {
@@ -130,8 +131,7 @@ export function addType(schema: Uint8Array): void {
 }
 
 /**
- * The fields of this type that the modulator can read: for each its kind, in the words of type descriptions; for a
- * table or a union its name.
+ * The fields of this type that the modulator can read: see `fieldKinds`.
  *
  * @param type its number
  * @returns undefined for opaque bytes
@@ -139,19 +139,7 @@ export function addType(schema: Uint8Array): void {
 export function fieldsOf(type: number): object | undefined {
   const known = type === 0 ? undefined : inTypes[type - 1];
   if (known === undefined) return undefined;
-  const { fields } = readType === undefined ? known.object : readType.root;
-  const kinds = { __proto__: null } as unknown as Record<string, string>;
-  for (let i = 0; i < fields.length; i++) {
-    const { name, kind } = fields[i] as ObjectType["fields"][number];
-    kinds[name] = kind.is === "vector" ? `${kindOf(kind.of)}[]` : kindOf(kind);
-  }
-  return freeze(kinds);
-}
-
-function kindOf(kind: Exclude<ObjectType["fields"][number]["kind"], { is: "vector" }>): string {
-  if (kind.is === "scalar") return kind.scalar;
-  if (kind.is === "object") return kind.object.name;
-  return kind.is === "union" ? kind.name : "string";
+  return freeze(fieldKinds(readType === undefined ? known.object : readType.root));
 }
 
 function knownType(object: ObjectType, number: number, read: ReadEvent): KnownType {

@@ -109,9 +109,11 @@ export function checkProgram(
         : { is: "refused", why },
     );
   }
-  if (text.className !== undefined)
-    scope.set(text.className, { is: "refused", why: "the class itself is not compiled as a value" });
   const assigned = assignedIn(text);
+  for (const name of text.classNames) {
+    if (assigned.has(name)) throw new Refusal(`"${name}" is a class that is assigned to`);
+    scope.set(name, { is: "refused", why: "the class itself is not compiled as a value" });
+  }
   const inner = new CodeScope(scope);
   const checker = new StatementChecker(parts, inner, assigned);
   const before = checker.beside(text.beside);
@@ -176,7 +178,7 @@ function eventCode(text: ModuleText, checker: StatementChecker, done: CodeLabel,
 }
 
 /** Names that are assigned to anywhere in the text. */
-function assignedIn({ derive, enqueue, fields, methods, beside }: ModuleText): Set<string> {
+function assignedIn({ derive, enqueue, fields, methods, checks, beside }: ModuleText): Set<string> {
   const names = new Set<string>();
   const visit = (value: unknown): void => {
     if (Array.isArray(value)) {
@@ -194,7 +196,7 @@ function assignedIn({ derive, enqueue, fields, methods, beside }: ModuleText): S
     if (node.type === "UpdateExpression") identifiersOf(node["argument"] as Pattern, names);
     for (const part of Object.values(node)) visit(part);
   };
-  visit([derive, enqueue, ...fields.values(), ...methods.values(), ...beside]);
+  visit([derive, enqueue, ...fields.values(), ...methods.values(), ...checks.values(), ...beside]);
   return names;
 }
 

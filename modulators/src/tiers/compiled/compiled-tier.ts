@@ -7,9 +7,16 @@ import { type ConcernedModulator, LocalTier } from "../local/local-tier.ts";
 import type { HostClock } from "../periods.ts";
 import type { InstallRequest, StateUpdate, TierEvents } from "../tier.ts";
 import { compiledEngine } from "./compiled-sandbox.ts";
-import { type CompiledProgram, canRead, compileText, readText, type TextVerdict } from "./compiler.ts";
+import {
+  type CompiledProgram,
+  canRead,
+  compileFor,
+  type GivenData,
+  readText,
+  type TextVerdict,
+} from "./compiler.ts";
 import { type CostFormula, costText, overlong, stepsFor } from "./cost.ts";
-import { dataAt, shapeOf } from "./data-shape.ts";
+import { dataAt } from "./data-shape.ts";
 import { GuardedChannel } from "./guarded-channel.ts";
 import type { Guard } from "./guards.ts";
 import { Refusal } from "./refusal.ts";
@@ -269,12 +276,7 @@ export class CompiledTier extends LocalTier {
     if (text instanceof Refusal) return text;
     if (!canRead(text, writer)) return undefined;
     try {
-      const { parameters, objects } = dataOf(modulator);
-      return compileText(modulator.source, {
-        writer,
-        parameters: shapeOf(parameters),
-        objects: shapeOf(objects),
-      });
+      return compileFor(modulator.source, writer, dataOf(modulator));
     } catch {
       return new Refusal("its parameters, or a shared object's state, are not there as yet");
     }
@@ -290,7 +292,7 @@ export class CompiledTier extends LocalTier {
   }
 }
 
-function dataOf({ parameters, objects }: InstallRequest["modulator"]) {
+function dataOf({ parameters, objects }: InstallRequest["modulator"]): GivenData {
   return {
     parameters: JSON.parse(parameters === "" ? "null" : parameters) as unknown,
     objects: Object.fromEntries(objects.map(({ name, state }) => [name, JSON.parse(state) as unknown])),

@@ -1,11 +1,13 @@
 import type { Type } from "@jecho/shared";
+import { fieldKinds } from "../../sandbox/field-kinds.ts";
 import { ENGINE } from "./builtins.ts";
 import { type CheckedAgainst, type CheckedProgram, checkProgram } from "./check.ts";
 import type { CodeGlobal } from "./code.ts";
-import { shapeText } from "./data-shape.ts";
+import { shapeOf, shapeText } from "./data-shape.ts";
 import { encodeModule } from "./encoder.ts";
 import { type ModuleText, readModule } from "./module-text.ts";
 import { Refusal } from "./refusal.ts";
+import { refusalOfCheck } from "./static-checks.ts";
 
 /** Longest text that is compiled: to read it is the producer's own time. */
 const MOST_CHARACTERS = 32 << 10;
@@ -53,6 +55,25 @@ export function compileText(source: string, against: CheckedAgainst): TextVerdic
     keep(verdicts, key, verdict);
   }
   return verdict;
+}
+
+/** Values that a modulator is given. */
+export interface GivenData {
+  readonly parameters: unknown;
+  /** States of the shared objects, by their names. */
+  readonly objects: Readonly<Record<string, unknown>>;
+}
+
+/** Compiles a text for events of a type and for this very data, which the class' own checks have to let pass. */
+export function compileFor(source: string, writer: Type, { parameters, objects }: GivenData): TextVerdict {
+  const text = readText(source);
+  if (text instanceof Refusal) return text;
+  const fields = fieldKinds((text.input ?? writer).root);
+  const refusal =
+    refusalOfCheck(text, "check", [parameters, objects]) ??
+    refusalOfCheck(text, "checkInput", [fields, parameters]);
+  if (refusal !== undefined) return refusal.in(source);
+  return compileText(source, { writer, parameters: shapeOf(parameters), objects: shapeOf(objects) });
 }
 
 function textOf(source: string): ReadText {

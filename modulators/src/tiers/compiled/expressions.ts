@@ -58,7 +58,7 @@ export abstract class ExpressionChecker extends ObjectChecker {
         return this.written(only?.value.cooked ?? "", node);
       }
       case "ArrayExpression":
-        return { is: "list", items: node.elements.map(element => this.item(element, node, place)) };
+        return { is: "list", items: node.elements.flatMap(element => this.items(element, node, place)) };
       case "ObjectExpression":
         return this.object(node, place);
       case "Identifier":

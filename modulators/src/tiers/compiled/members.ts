@@ -91,23 +91,33 @@ export abstract class MemberChecker {
     return bytes === undefined ? refuse(node, ODD_TEXT) : { is: "text", text: { from: "source", bytes } };
   }
 
-  protected item(node: Expression | SpreadElement | null, list: Node, place: CodePlace): KnownValue {
-    const value = node === null || node.type === "SpreadElement" ? undefined : this.value(node, place);
+  /** The items that an element of a list stands for. */
+  protected items(
+    node: Expression | SpreadElement | null,
+    list: Node,
+    place: CodePlace,
+  ): readonly KnownValue[] {
+    const value =
+      node === null ? undefined : this.value(node.type === "SpreadElement" ? node.argument : node, place);
+    if (node?.type === "SpreadElement" && value?.is === "list") return value.items;
     // NaN, which is in a list where it equals nothing, is none.
     const isNumber =
       value?.is === "number" &&
       (value.code.is === "i32" || value.code.is === "f64") &&
       !Number.isNaN(value.code.value);
-    return isNumber || value?.is === "text"
-      ? value
+    return node?.type !== "SpreadElement" && (isNumber || value?.is === "text")
+      ? [value as KnownValue]
       : refuse(node ?? list, "a list is compiled where it holds texts, and numbers that are written");
   }
 
   protected member(node: MemberExpression, place: CodePlace): KnownValue {
     if (node.object.type === "Super" || node.optional) return refuse(node, "this member is not compiled");
     const object = this.value(node.object, place);
-    if (node.computed) return this.#element(object, node, place);
     const { property } = node;
+    if (node.computed)
+      return property.type === "Literal" && typeof property.value === "string"
+        ? this.memberOf(object, property.value, node)
+        : this.#element(object, node, place);
     if (property.type === "PrivateIdentifier")
       return object.is === "this"
         ? this.#own(`#${property.name}`, node)

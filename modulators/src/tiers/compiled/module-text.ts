@@ -1,22 +1,29 @@
-import { JechoError, type Type, type, typeFromSchema } from "@jecho/shared";
+import type { Type } from "@jecho/shared";
 import {
   type ArrowFunctionExpression,
   type Class,
+  type ExportDefaultDeclaration,
+  type ExportNamedDeclaration,
   type Expression,
   type FunctionDeclaration,
   type FunctionExpression,
   type ImportDeclaration,
-  type Literal,
   type Node,
   type Program,
   type PropertyDefinition,
   parse,
+  type SpreadElement,
   type VariableDeclaration,
+  type VariableDeclarator,
 } from "acorn";
 import { isDerivation } from "../../authoring/modulator-from.ts";
+import { membersOf, typeOf } from "./class-text.ts";
+import { NUMBER_ARRAYS } from "./known.ts";
 import { Refusal, refuse } from "./refusal.ts";
 
 export type FunctionNode = ArrowFunctionExpression | FunctionExpression | FunctionDeclaration;
+export type BesideNode = VariableDeclaration | FunctionDeclaration;
+export type StaticCheckName = "check" | "checkInput";
 
 /** A modulator's text, read: the parts that the checker looks into. */
 export interface ModuleText {
@@ -31,76 +38,117 @@ export interface ModuleText {
   /** Fields by their names; private ones begin with #. */
   readonly fields: ReadonlyMap<string, Expression>;
   readonly methods: ReadonlyMap<string, FunctionNode>;
+  /** Static functions that look at what the modulator is given, before it is made. */
+  readonly checks: ReadonlyMap<StaticCheckName, FunctionNode>;
   /** Declarations beside the class, in their order. */
-  readonly beside: readonly (VariableDeclaration | FunctionDeclaration)[];
-  /** The name of the class in its text. */
-  readonly className: string | undefined;
+  readonly beside: readonly BesideNode[];
+  /** Names of the classes in the text. */
+  readonly classNames: readonly string[];
   /** Names of what is imported from "jecho:moe", by those that the text has for them. */
   readonly imported: ReadonlyMap<string, string>;
 }
 
-/** Names of `FifoModulator` and its parents: a class that has its own is another one. */
-const RESERVED = new Set([
-  "constructor",
-  "dequeue",
-  "installed",
-  "length",
-  "moe",
-  "mostPerSecond",
-  "objects",
-  "parameters",
-  "period",
-  "periodMs",
-  "removed",
-]);
-/** Statics that change nothing where events that came in are not kept. */
-const HARMLESS_STATICS = new Set(["keepsEvents"]);
-
 /** Reads the text of a module. @throws Refusal */
 export function readModule(source: string): ModuleText {
   const program = parsed(source);
-  const isFunction = isDerivation(source);
   const imported = new Map<string, string>();
-  const beside: (VariableDeclaration | FunctionDeclaration)[] = [];
-  let found: Class | undefined;
+  const beside: BesideNode[] = [];
+  const classes = new Map<string, Class>();
+  let exported: Class | string | undefined;
   for (const statement of program.body) {
     switch (statement.type) {
       case "ImportDeclaration":
         readImport(statement, imported);
         break;
-      case "ExportDefaultDeclaration": {
-        const { declaration } = statement;
-        if (declaration.type !== "ClassDeclaration" && declaration.type !== "ClassExpression")
-          refuse(declaration, "only a class that is written behind `export default` is compiled");
-        found = declaration;
+      case "ExportDefaultDeclaration":
+      case "ExportNamedDeclaration":
+        exported = exportedBy(statement);
+        break;
+      case "ClassDeclaration":
+        classes.set(statement.id.name, statement);
+        break;
+      case "VariableDeclaration": {
+        const made = classOf(statement);
+        if (made === undefined) beside.push(statement);
+        else classes.set(...made);
         break;
       }
-      case "VariableDeclaration":
       case "FunctionDeclaration":
         beside.push(statement);
         break;
       case "EmptyStatement":
         break;
       default:
-        refuse(statement, "beside the class, only constants and functions are compiled");
+        refuse(statement, "beside the class, only constants, functions and other classes are compiled");
     }
   }
+  const found = typeof exported === "string" ? classes.get(exported) : exported;
   if (found === undefined) throw new Refusal("it has no default class");
-  checkParent(found, imported);
-  if (isFunction) {
+  if (isDerivation(source)) {
+    checkParent(found, imported);
     const imports = program.body.filter(({ type }) => type === "ImportDeclaration");
-    if (imports.length > 1) throw new Refusal("it is a function with more around it");
+    if (imports.length > 1 || classes.size > 0) throw new Refusal("it is a function with more around it");
     return derivation(found, beside, imported);
   }
-  if (found.id?.name === "Uint8Array" || imported.has("Uint8Array"))
-    refuse(found, "a name of the language that means something else is not compiled");
-  const members = membersOf(found);
+  const classNames = [...classes.keys(), ...(found.id ? [found.id.name] : [])];
   const declared = beside.flatMap(node =>
     node.type === "FunctionDeclaration" ? [node.id] : node.declarations.map(({ id }) => id),
   );
-  for (const id of declared)
-    if (id.type !== "Identifier" || id.name === "Uint8Array") refuse(id, "this declaration is not compiled");
-  return { ...members, derive: undefined, beside, className: found.id?.name, imported };
+  for (const id of declared) if (id.type !== "Identifier") refuse(id, "this declaration is not compiled");
+  const names = [...classNames, ...imported.keys(), ...declared.map(id => (id as { name: string }).name)];
+  if (names.some(name => Object.hasOwn(NUMBER_ARRAYS, name)))
+    refuse(found, "a name of the language that means something else is not compiled");
+  return {
+    ...membersOf(lineOf(found, classes, imported)),
+    derive: undefined,
+    beside,
+    classNames,
+    imported,
+  };
+}
+
+/** The class that is the module's default, or its name. */
+function exportedBy(statement: ExportDefaultDeclaration | ExportNamedDeclaration): Class | string {
+  if (statement.type === "ExportDefaultDeclaration") {
+    const { declaration } = statement;
+    if (declaration.type === "ClassDeclaration" || declaration.type === "ClassExpression") return declaration;
+    if (declaration.type === "Identifier") return declaration.name;
+    return refuse(declaration, "only a class that is written, or named, behind `export default` is compiled");
+  }
+  const [only, ...more] = statement.specifiers;
+  const isDefault =
+    only?.exported.type === "Identifier" && only.exported.name === "default" && more.length === 0;
+  return isDefault && only.local.type === "Identifier" && !statement.source && !statement.declaration
+    ? only.local.name
+    : refuse(statement, "only the default export is compiled");
+}
+
+/** A class that a declaration gives a name, as bundlers write it. */
+function classOf({ declarations }: VariableDeclaration): [name: string, Class] | undefined {
+  const [only, ...more] = declarations;
+  const isClass =
+    only?.init?.type === "ClassExpression" && only.id.type === "Identifier" && more.length === 0;
+  return isClass ? [(only.id as { name: string }).name, only.init as Class] : undefined;
+}
+
+/** A class behind its parents, down from the one that extends `FifoModulator`. */
+function lineOf(
+  found: Class,
+  classes: ReadonlyMap<string, Class>,
+  imported: ReadonlyMap<string, string>,
+): Class[] {
+  const line = [found];
+  for (let at = found; ; ) {
+    const { superClass } = at;
+    const parent = superClass?.type === "Identifier" ? classes.get(superClass.name) : undefined;
+    if (parent === undefined) {
+      checkParent(at, imported);
+      return line;
+    }
+    if (parent.start >= at.start) refuse(superClass as Node, "a class is made before its parent is there");
+    line.unshift(parent);
+    at = parent;
+  }
 }
 
 function parsed(source: string): Program {
@@ -139,7 +187,7 @@ function checkParent({ superClass }: Class, imported: ReadonlyMap<string, string
 /** The class that `modulatorFrom` writes around a function is known. */
 function derivation(
   found: Class,
-  beside: readonly (VariableDeclaration | FunctionDeclaration)[],
+  beside: readonly BesideNode[],
   imported: ReadonlyMap<string, string>,
 ): ModuleText {
   const [only, ...more] = beside;
@@ -154,91 +202,47 @@ function derivation(
     input: inputs[0] && typeOf(inputs[0], "input"),
     output: undefined,
     derive: made.init,
-    className: undefined,
+    classNames: [],
     enqueue: undefined,
     fields: new Map(),
     methods: new Map(),
+    checks: new Map(),
     beside: [],
     imported: new Map([...imported].filter(([name]) => name !== "FifoModulator")),
   };
 }
 
-function membersOf(found: Class): Pick<ModuleText, "input" | "output" | "enqueue" | "fields" | "methods"> {
-  let input: Type | undefined;
-  let output: Type | undefined;
-  let enqueue: FunctionNode | undefined;
-  const fields = new Map<string, Expression>();
-  const methods = new Map<string, FunctionNode>();
-  for (const member of found.body.body) {
-    if (member.type === "StaticBlock") refuse(member, "static blocks are not compiled");
-    const { key } = member;
-    if (member.computed || (key.type !== "Identifier" && key.type !== "PrivateIdentifier"))
-      refuse(member, "members with a computed name are not compiled");
-    const name = key.type === "PrivateIdentifier" ? `#${key.name}` : key.name;
-    if (member.static) {
-      if (member.type === "PropertyDefinition" && name === "input") input = typeOf(member, name);
-      else if (member.type === "PropertyDefinition" && name === "output") output = typeOf(member, name);
-      else if (member.type !== "PropertyDefinition" || !HARMLESS_STATICS.has(name))
-        refuse(member, `a class with a static "${name}" is not compiled`);
-      else literalOf(member.value);
-      continue;
-    }
-    if (RESERVED.has(name)) refuse(member, `a class with its own "${name}" is not compiled`);
-    if (fields.has(name) || methods.has(name)) refuse(member, `"${name}" is there twice`);
-    if (member.type === "PropertyDefinition") {
-      if (!member.value) refuse(member, `the field "${name}" has no value to begin with`);
-      if (name === "enqueue") refuse(member, "enqueue is a method");
-      fields.set(name, member.value);
-      continue;
-    }
-    if (member.kind !== "method") refuse(member, `a ${member.kind} is not compiled`);
-    if (name === "enqueue") enqueue = member.value;
-    else methods.set(name, member.value);
-  }
-  return { input, output, enqueue, fields, methods };
+/** Whether to make the value of a declaration does nothing else, and cannot fail. */
+export function isHarmless({ init }: VariableDeclarator): boolean {
+  return init !== null && init !== undefined && isPure(init);
 }
 
-/** The type that `static input` or `static output` says. */
-function typeOf(member: PropertyDefinition, said: "input" | "output"): Type {
-  const { value } = member;
-  try {
-    if (value?.type === "NewExpression") {
-      const [bytes] = value.arguments;
-      if (value.callee.type === "Identifier" && value.callee.name === "Uint8Array" && bytes)
-        return typeFromSchema(Uint8Array.from(literalOf(bytes) as number[]));
-    }
-    const { name, description } = literalOf(value) as {
-      name: string;
-      description: Parameters<typeof type>[1];
-    };
-    return type(name, description);
-  } catch (error) {
-    if (error instanceof JechoError) refuse(member, `its ${said} is no type: ${error.message}`);
-    throw error;
-  }
-}
-
-/** The value of a literal. @throws Refusal where it has to be computed */
-function literalOf(node: Node | null | undefined): unknown {
-  const found = node as Expression | Literal | null | undefined;
-  switch (found?.type) {
+function isPure(node: Expression | SpreadElement): boolean {
+  switch (node.type) {
     case "Literal":
-      if (found.regex === undefined && found.bigint === undefined) return found.value;
-      break;
+    case "ArrowFunctionExpression":
+    case "FunctionExpression":
+      return true;
+    case "TemplateLiteral":
+      return node.expressions.length === 0;
     case "ArrayExpression":
-      return found.elements.map(element => literalOf(element));
-    case "ObjectExpression": {
-      const entries = found.properties.map(property => {
-        const isPlain = property.type === "Property" && property.kind === "init" && !property.computed;
-        if (!isPlain) refuse(property, "a static is compiled where it is a literal");
-        const { key } = property;
-        const name = key.type === "Identifier" ? key.name : (key as Literal).value;
-        if (name === "__proto__") refuse(property, "a static is compiled where it is a literal");
-        return [name, literalOf(property.value)] as const;
-      });
-      return Object.fromEntries(entries);
+      return node.elements.every(element => element === null || isPure(element));
+    case "ObjectExpression":
+      return node.properties.every(
+        property => property.type === "Property" && !property.computed && isPure(property.value),
+      );
+    case "NewExpression": {
+      const [only, ...more] = node.arguments;
+      const isSmall =
+        only?.type === "Literal" && typeof only.value === "number" && only.value >= 0 && only.value <= 65_536;
+      return (
+        node.callee.type === "Identifier" &&
+        Object.hasOwn(NUMBER_ARRAYS, node.callee.name) &&
+        isSmall &&
+        more.length === 0
+      );
     }
+    default:
+      return false;
   }
-  if (found) refuse(found, "a static is compiled where it is a literal");
-  throw new Refusal("a static has no value");
 }

@@ -11,8 +11,8 @@ import { ANSWER } from "./encoder.ts";
 import { type CodeBlock, FunctionChecker, type FunctionPlace, namesOf } from "./functions.ts";
 import { CodeScope, type EventVector, intOf, type KnownNumber, type KnownValue, MOST_INT } from "./known.ts";
 import { nameOf } from "./members.ts";
-import type { FunctionNode } from "./module-text.ts";
-import { refuse } from "./refusal.ts";
+import { type BesideNode, type FunctionNode, isHarmless } from "./module-text.ts";
+import { Refusal, refuse } from "./refusal.ts";
 
 /** Rounds of a loop beyond which its end is not taken for near. */
 const MOST_ROUNDS = 65_536;
@@ -36,12 +36,28 @@ export class StatementChecker extends FunctionChecker {
     ]);
   }
 
-  /** Constants and functions beside the class. @returns code that makes the constants */
-  beside(statements: readonly Statement[]): Code[] {
-    const place = this.placeOf(this.methodScope, false, 0, (_, __, node) =>
+  /**
+   * Constants and functions beside the class. A constant that is not compiled is refused where it is used, if to make it does nothing else.
+   *
+   * @returns code that makes the constants
+   */
+  beside(nodes: readonly BesideNode[]): Code[] {
+    const scope = this.methodScope;
+    const place = this.placeOf(scope, false, 0, (_, __, node) =>
       refuse(node, "there is nothing to return from"),
     );
-    return this.statements(statements, place).code;
+    this.#declareNames(nodes, place);
+    return nodes.flatMap(node => {
+      if (node.type === "FunctionDeclaration") return [];
+      try {
+        return this.#declaration(node, place);
+      } catch (error) {
+        if (!(error instanceof Refusal) || !node.declarations.every(isHarmless)) throw error;
+        for (const { id } of node.declarations)
+          for (const name of namesOf(id)) scope.set(name, { is: "refused", why: error.why });
+        return [];
+      }
+    });
   }
 
   #body(
@@ -109,20 +125,7 @@ export class StatementChecker extends FunctionChecker {
   // ---- statements
 
   protected statements(nodes: readonly (Statement | BlockStatement)[], place: FunctionPlace): CodeBlock {
-    for (const node of nodes) {
-      if (node.type === "VariableDeclaration")
-        for (const { id } of node.declarations)
-          for (const name of namesOf(id)) place.scope.set(name, { is: "unready" });
-      if (node.type === "FunctionDeclaration") {
-        const value: KnownValue = { is: "function", node, scope: place.scope, hasThis: false };
-        const why = `"${node.id.name}" is a function that is assigned to`;
-        place.scope.set(
-          node.id.name,
-          this.assigned.has(node.id.name) ? { is: "refused", why } : { is: "constant", value },
-        );
-      }
-      if (node.type === "ClassDeclaration") refuse(node, "a class in here is not compiled");
-    }
+    this.#declareNames(nodes, place);
     const code: Code[] = [];
     let ends = false;
     for (const node of nodes) {
@@ -132,6 +135,23 @@ export class StatementChecker extends FunctionChecker {
       ends ||= block.ends;
     }
     return { code, ends };
+  }
+
+  #declareNames(nodes: readonly Statement[], { scope }: FunctionPlace): void {
+    for (const node of nodes) {
+      if (node.type === "VariableDeclaration")
+        for (const { id } of node.declarations)
+          for (const name of namesOf(id)) scope.set(name, { is: "unready" });
+      if (node.type === "FunctionDeclaration") {
+        const value: KnownValue = { is: "function", node, scope, hasThis: false };
+        const why = `"${node.id.name}" is a function that is assigned to`;
+        scope.set(
+          node.id.name,
+          this.assigned.has(node.id.name) ? { is: "refused", why } : { is: "constant", value },
+        );
+      }
+      if (node.type === "ClassDeclaration") refuse(node, "a class in here is not compiled");
+    }
   }
 
   #statement(node: Statement, place: FunctionPlace): CodeBlock {

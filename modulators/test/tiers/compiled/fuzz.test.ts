@@ -17,3 +17,15 @@ test("MOE-29: of many filters of one channel, each lets through the same as in i
   expect(result.differences).toEqual([]);
   expect(result.programs).toBeGreaterThan(60);
 });
+
+test.each([
+  ["another operator", " && ", " || "],
+  ["another field", /event\.wide\b/g, "event.small"],
+  ["another beginning of a field", "n = 0;", "n = 1;"],
+  ["another field of a parent", "from = this.parameters.deep.by * 2", "from = 0"],
+  ["a check that refuses less", "n < 3;", "n < 1e9;"],
+] as const)("MOE-27: %s on one side alone is found by random programs", async (_, wrong, instead) => {
+  await using fuzzer = new Fuzzer(text => text.replaceAll(wrong, instead));
+  await fuzzer.run(1, 64, 64);
+  expect(fuzzer.result.differences.length).toBeGreaterThan(0);
+});

@@ -47,7 +47,13 @@ export interface FuzzResult {
 export class Fuzzer implements AsyncDisposable {
   readonly #compiled = new Side({});
   readonly #hosted = new Side({ local: false, engine: "isolated-vm" });
+  readonly #sabotage: (text: string) => string;
   readonly result: FuzzResult = { programs: 0, pairs: 0, refused: 0, reasons: new Map(), differences: [] };
+
+  /** @param sabotage changes the texts of one side, for a test to see that a difference is found. Default: leaves them as they are */
+  constructor(sabotage = (text: string) => text) {
+    this.#sabotage = sabotage;
+  }
 
   /** Runs the programs of seeds from `first` on, each on as many events. */
   async run(first: number, programs: number, events: number): Promise<void> {
@@ -104,10 +110,22 @@ export class Fuzzer implements AsyncDisposable {
   /** @returns whether it is compiled, and so installed on both sides */
   async #install(derived: number, modulator: Modulator, makes: boolean): Promise<boolean> {
     const { result } = this;
-    const why = await this.#compiled.install(derived, modulator, makes);
+    const other = { ...modulator, source: this.#sabotage(modulator.source) };
+    const why = await this.#compiled.install(derived, other, makes);
     if (why === "") {
-      await this.#hosted.install(derived, modulator, makes);
-      return true;
+      const failure = await this.#hosted.install(derived, modulator, makes).then(
+        () => "",
+        (error: Error) => error.message,
+      );
+      if (failure === "") return true;
+      this.#compiled.take(derived);
+      result.differences.push({
+        seed: derived,
+        text: modulator.source,
+        compiled: "installed",
+        hosted: failure,
+      });
+      return false;
     }
     result.refused++;
     const general = why.replace(/ \(line .*/, "").replaceAll(/"[^"]*"|\d+/g, "_");
@@ -205,8 +223,15 @@ class Side {
   async install(derived: number, modulator: Modulator, makes: boolean): Promise<string> {
     if (makes) this.#making.add(derived);
     const table = modulatorTable(modulator);
-    await this.#environment.install({ derived, channel: CHANNEL, schema: Fuzzed.schema, modulator: table });
+    const installed = this.#environment.install({
+      derived,
+      channel: CHANNEL,
+      schema: Fuzzed.schema,
+      modulator: table,
+    });
     const { why = "" } = this.#environment.placementOf(derived) ?? {};
+    // What is refused may be because it cannot be installed at all.
+    await (why === "" ? installed : installed.catch(() => {}));
     if (why !== "") this.#environment.remove(derived);
     return why;
   }

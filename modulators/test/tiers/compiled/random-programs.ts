@@ -223,7 +223,32 @@ class Writer {
     const body = this.#body(3);
     const last = `if (${this.#probe()}) ${pass};\n    this.seen = ${this.#bool(1)};`;
     const out = last.replace("CHANGED", () => this.#changed()).replace("MADE", () => this.#madeEvent());
-    return `import { FifoModulator, unpack, urgent } from "jecho:moe";\n${beside}\nexport default class extends FifoModulator {\n${output}${fields}\n  ${output === "" ? "let(event) { super.enqueue(event); }" : ""}\n  enqueue(event) {\n    const { parameters } = this;\n${body}\n    ${out}\n  }\n}`;
+    const members = {
+      fields: `${fields}\n  ${output === "" ? "let(event) { super.enqueue(event); }" : ""}`,
+      enqueue: `enqueue(event) {\n    const { parameters } = this;\n${body}\n    ${out}\n  }`,
+    };
+    return `import { FifoModulator, unpack, urgent } from "jecho:moe";\n${beside}\n${this.#written(output, members)}`;
+  }
+
+  /** A class as people write it, as bundlers do, or with a parent; some look at their parameters first. */
+  #written(
+    output: string,
+    { fields, enqueue }: { readonly fields: string; readonly enqueue: string },
+  ): string {
+    const form = this.#random();
+    const check =
+      this.#random() < 0.3
+        ? `static check({ above, deep: { by } }) { for (const n of [above, by]) if (!isSound(n)) throw new RangeError("n"); }`
+        : "";
+    const sound =
+      check === ""
+        ? ""
+        : `function isSound(n) { return typeof n === "number" && n < ${this.#pick(["1e9", "3"])}; }\n`;
+    const members = `${output}${check}\n${fields}\n${enqueue}`;
+    if (form < 0.5) return `${sound}export default class extends FifoModulator {\n${members}\n}`;
+    if (form < 0.75)
+      return `${sound}var Made = class extends FifoModulator {\n${members}\n};\nexport { Made as default };`;
+    return `${sound}class Parent extends FifoModulator {\n${fields.replaceAll("#last", "last")}\n}\nexport default class extends Parent {\n${output}${check}\n${enqueue.replaceAll("#last", "last")}\n}`;
   }
 
   /** The event with other fields. */

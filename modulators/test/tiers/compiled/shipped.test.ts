@@ -1,0 +1,47 @@
+import { expect, test } from "vitest";
+import { exampleModulators, standardModulators, verdictsOn } from "./shipped.ts";
+
+test("of the standard modulators these are compiled beside a producer that does not know them", () => {
+  expect(verdictsOn(standardModulators())).toMatchInlineSnapshot(`
+    {
+      "aggregate": "the field "#window" is compiled where it is a number, true or false",
+      "cluster": "a class with its own "period" is not compiled",
+      "compress": "Math.random is not compiled",
+      "crop": ""window" is not there in objects",
+      "diff": "the field "#view" has no value to begin with",
+      "downsample": "an element of an event is not compiled",
+      "encrypt": "it has 44971 characters, and at most 32768 are compiled",
+      "fifo": "compiled",
+      "latest-per-key": "only classes that extend FifoModulator are compiled",
+      "packed-view": "the field "#view" has no value to begin with",
+      "priority": "only classes that extend FifoModulator are compiled",
+      "quantise": "Math.random is not compiled",
+      "rate-limit": "a class with a static "needs" is not compiled",
+      "sample": "compiled",
+      "view-filter": "the field "#view" has no value to begin with",
+    }
+  `);
+});
+
+test("of the modulators that README, pages, examples and the template show these are compiled", () => {
+  expect(verdictsOn(exampleModulators())).toMatchInlineSnapshot(`
+    {
+      "README.md, 1": "compiled",
+      "README.md, 2": "compiled",
+      "apps/create-jecho/template/page.ts": "a new is not compiled",
+      "apps/examples/src/changing-handlers.ts": "a new is not compiled",
+      "apps/examples/src/derived-mean.ts": "compiled",
+      "apps/examples/src/filter-modulator.ts": "compiled",
+      "apps/examples/src/parameterized-filter.ts": "compiled",
+      "apps/examples/src/range-filter.ts": "compiled",
+      "client/README.md": "compiled",
+      "docs/tutorial.md": "compiled",
+      "modulators/docs/README.md, 1": "compiled",
+      "modulators/docs/README.md, 2": "compiled",
+      "modulators/docs/README.md, 3": "compiled",
+      "modulators/docs/README.md, 4": "a new is not compiled",
+      "modulators/docs/README.md, 5": "compiled",
+      "react/README.md": "compiled",
+    }
+  `);
+});

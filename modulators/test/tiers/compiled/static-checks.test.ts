@@ -1,0 +1,70 @@
+import { type } from "@jecho/shared";
+import { expect, test } from "vitest";
+import { compileFor } from "../../../src/tiers/compiled/compiler.ts";
+import { Refusal } from "../../../src/tiers/compiled/refusal.ts";
+
+const Reading = type("Reading", { station: "uint32", celsius: "float32[]" });
+
+function whyNot(
+  body: string,
+  before = "",
+  parameters: unknown = { every: 3, name: "a", list: [1, 2] },
+): string {
+  const source = `import { FifoModulator } from "jecho:moe";
+${before}
+export default class extends FifoModulator {
+  ${body}
+}`;
+  const verdict = compileFor(source, Reading, { parameters, objects: { wanted: { above: 1 } } });
+  return verdict instanceof Refusal ? verdict.message : "";
+}
+
+test.each([
+  "static check(parameters) { if (!Number.isInteger(parameters.every) || parameters.every < 1) throw new RangeError('every'); }",
+  "static check({ every, most = 7 }, { wanted: { above } }) { if (every > most || above > 1) throw new Error(`every`); }",
+  "static check({ list: [a, b], missing }) { for (const n of [a, b]) if (n < 1) throw new Error(); if (missing !== undefined) throw 1; }",
+  "static check({ list }) { for (let i = 0; i < list.length; i++) if (typeof list[i] !== 'number') throw new Error(); }",
+  "static check({ name }) { if (!['a', ...['b']].includes(name) || name?.startsWith('b')) throw new Error(); }",
+  "static check() { const names = ['x'].map(name => name); if (names[0] !== 'x') throw new Error(); }",
+  "static checkInput(fields, { every }) { if (fields.celsius !== 'float32[]' || fields.other !== undefined || every > 3) throw new Error(); }",
+])("a class with %s is compiled where that returns", body => {
+  expect(whyNot(body)).toBe("");
+});
+
+test.each([
+  [
+    "static check({ every }) { if (every > 2) throw new RangeError('every'); }",
+    "refuses what the modulator is given",
+  ],
+  ["static check({ missing }) { missing.length; }", "reads a member of nothing"],
+  ["static check(parameters) { parameters.toString(); }", "this call of toString"],
+  [
+    "static check(parameters) { if (parameters.constructor) throw new Error(); }",
+    "this member in a static check",
+  ],
+  ["static check() { f(); function f() { f(); } }", "calls itself"],
+  ["static check() { this.other = 1; }", "AssignmentExpression"],
+  ["static check() { globalThis.x = 1; }", "AssignmentExpression"],
+  ["static check() { if (x > 1) return; const x = 2; }", "may be read before it has a value"],
+  ["static check({ name }) { if (name > 1) return; }", "the operator > of a static check"],
+  ["static checkInput(fields) { if (fields.station !== 'int32') throw new Error(); }", "refuses what"],
+])("a class with %s is hosted", (body, why) => {
+  expect(whyNot(body)).toContain(why);
+});
+
+test("what stands beside the class is there for its check, and what is not known of it is refused where it is wanted", () => {
+  const before =
+    "const NAMES = ['a'];\nconst now = Date.now;\nfunction isIn(name) { return NAMES.includes(name); }";
+  expect(whyNot("static check({ name }) { if (!isIn(name)) throw new Error(); }", before)).toContain(
+    "is not compiled",
+  );
+  const harmless = before.replace("Date.now", "/a/");
+  expect(whyNot("static check({ name }) { if (!isIn(name)) throw new Error(); }", harmless)).toBe("");
+  expect(whyNot("static check({ name }) { if (now.test(name)) throw new Error(); }", harmless)).not.toBe("");
+});
+
+test("a check that lets one value pass refuses another one of the same shape", () => {
+  const check = "static check({ every }) { if (every > 3) throw new Error(); }";
+  expect(whyNot(check, "", { every: 3 })).toBe("");
+  expect(whyNot(check, "", { every: 4 })).toContain("refuses what the modulator is given");
+});
