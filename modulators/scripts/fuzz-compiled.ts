@@ -23,6 +23,7 @@ console.log(
   JSON.stringify({
     programs: result.programs,
     refused: result.refused,
+    stopped: result.stopped,
     pairs: result.pairs,
     differences: result.differences.length,
   }),

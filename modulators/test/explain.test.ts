@@ -20,6 +20,15 @@ test("a modulator that is compiled is explained by its cost, the fields that it 
   });
 });
 
+test("a loop whose length the text does not say is counted as it runs", () => {
+  const halves = (event: { station: number }) => {
+    let left = event.station;
+    while (left > 3) left /= 2;
+    return left > 2;
+  };
+  expect(explainModulator(modulatorFrom(halves), Reading).cost).toMatch(/^\d+ \+ what it counts as it runs$/);
+});
+
 test("a modulator that is hosted is explained by why, and where that stands in its author's text", () => {
   const source = `import { FifoModulator } from "jecho:moe";
 export default class extends FifoModulator {

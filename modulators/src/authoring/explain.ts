@@ -14,7 +14,7 @@ export interface ModulatorExplanation {
   readonly line: number;
   /** The column there, from 1; 0 where there is no single one. */
   readonly column: number;
-  /** Upper bound of the steps for one event, of a nanosecond at most, as text: `120 + 9 x celsius.length`; "" where it is hosted. */
+  /** Upper bound of the steps for one event, of a nanosecond at most, as text: `120 + 9 x celsius.length`; "" where it is hosted. Loops whose length the text does not say are counted as they run. */
   readonly cost: string;
   /** Names of the fields that it reads of an event. */
   readonly reads: readonly string[];
@@ -35,6 +35,7 @@ export function explainModulator(handler: HandlerPair | Modulator, type: Type): 
     const { why, line, column } = verdict;
     return { isCompiled: false, why, line, column, cost: "", reads: [], bytes: 0 };
   }
-  const { cost, reads, bytes } = verdict;
-  return { isCompiled: true, why: "", line: 0, column: 0, cost: costText(cost), reads, bytes };
+  const { cost, isCounted, reads, bytes } = verdict;
+  const counted = isCounted ? " + what it counts as it runs" : "";
+  return { isCompiled: true, why: "", line: 0, column: 0, cost: `${costText(cost)}${counted}`, reads, bytes };
 }

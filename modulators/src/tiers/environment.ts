@@ -75,7 +75,10 @@ export class ModulatorEnvironment implements Environment {
   readonly #local: LocalTier;
   readonly #compiled: CompiledTier | undefined;
   readonly #hosted: ModulatorHost;
-  /** All tiers. The host is the first: its modulators begin while the others run. */
+  /**
+   * All tiers, in the order in which they are given a run. A compiled modulator that stops in it goes on in the host, with the same run; the host's begin while
+   * local ones run.
+   */
   readonly #tiers: readonly Tier[];
   readonly #placed = new Map<number, TierPlacement>();
   /** Number of tiers that are still at a run, by the run's tag. */
@@ -100,9 +103,11 @@ export class ModulatorEnvironment implements Environment {
     };
     const { carrier, compile, clock } = place;
     this.#local = new LocalTier(localEngine(this.#known, compile), { limits, clock }, inner);
-    this.#compiled = local ? place.compiledTier?.({ limits, clock, mostPerEvent }, inner) : undefined;
+    this.#compiled = local
+      ? place.compiledTier?.({ limits, clock, mostPerEvent }, inner, misfit => this.#host(misfit))
+      : undefined;
     this.#hosted = new ModulatorHost({ carrier, clock, limits, pendingBytes, ...inner });
-    this.#tiers = [this.#hosted, this.#local, ...(this.#compiled === undefined ? [] : [this.#compiled])];
+    this.#tiers = [...(this.#compiled === undefined ? [] : [this.#compiled]), this.#hosted, this.#local];
   }
 
   /** Adds a source to those that run in this process from now on. @returns false where it has to be hosted all the same */
@@ -140,7 +145,7 @@ export class ModulatorEnvironment implements Environment {
     return this.#placed.get(derived);
   }
 
-  /** A modulator cannot go on in the compiled tier: it does in the host, from the next run on. */
+  /** A modulator cannot go on in the compiled tier: it does in the host, from this run on. */
   #host({ derived, why }: Misfit): void {
     const leaving = this.#compiled?.leave(derived);
     if (leaving === undefined) return;

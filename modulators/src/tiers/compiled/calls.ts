@@ -1,4 +1,5 @@
 import type { CallExpression, Expression, Node, SpreadElement } from "acorn";
+import { ArrayChecker } from "./arrays.ts";
 import { callBuiltin, extreme } from "./builtins.ts";
 import { type Code, type CodeLabel, type CodeLocal, f64, get, i32, many, set } from "./code.ts";
 import { ANSWER, MOST_PLANS } from "./encoder.ts";
@@ -17,7 +18,6 @@ import { type CodePlace, nameOf } from "./members.ts";
 import { compared } from "./numbers.ts";
 import { refuse } from "./refusal.ts";
 import { equalTexts, searchedText, TEXT_METHODS } from "./texts.ts";
-import { VectorChecker } from "./vectors.ts";
 
 /** Elements of a vector that are spread into arguments: engines run out of stack with some more of them. */
 const MOST_ARGUMENTS = 16_384;
@@ -26,7 +26,7 @@ const MOST_ARGUMENTS = 16_384;
 const MOST_SLOTS = 256;
 
 /** Calls: of the language's functions, of the text's own, of texts' and lists' methods, and of `super.enqueue`. */
-export abstract class CallChecker extends VectorChecker {
+export abstract class CallChecker extends ArrayChecker {
   protected call(node: CallExpression, place: CodePlace): KnownValue {
     const { callee } = node;
     if (node.optional) return refuse(node, "?.() is not compiled");
@@ -49,7 +49,8 @@ export abstract class CallChecker extends VectorChecker {
       if (object.is === "text") return this.#textCall(object.text, name, node, place);
       if (object.is === "list" || (object.is === "data" && object.shape.is === "list"))
         return this.#listCall(object, name, node, place);
-      if (object.is === "vector") return this.vectorCall(object.vector, name, node, place);
+      if (object.is === "vector" && object.effects.length === 0)
+        return this.vectorCall(object.vector, name, node, place);
       return this.#called(this.memberOf(object, name, node), node, place);
     }
     if (callee.type === "Super") return refuse(node, "this call is not compiled");
@@ -101,7 +102,7 @@ export abstract class CallChecker extends VectorChecker {
 
   #extremeOf(name: "Math.max" | "Math.min", node: SpreadElement, place: CodePlace): KnownNumber {
     const list = this.value(node.argument, place);
-    if (list.is !== "vector")
+    if (list.is !== "vector" || list.effects.length > 0)
       return refuse(node, "only vectors of the event are spread where it is compiled");
     const most: CodeLocal = { type: "f64" };
     const step = (element: KnownNumber, _: KnownNumber, next: CodeLabel): Code[] => [

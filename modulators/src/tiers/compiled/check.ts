@@ -1,5 +1,5 @@
 import type { Type } from "@jecho/shared";
-import type { Node, Pattern } from "acorn";
+import { assignedNames } from "./assigned-names.ts";
 import {
   type Code,
   type CodeGlobal,
@@ -16,6 +16,7 @@ import { type CostFormula, costOf } from "./cost.ts";
 import type { DataShape } from "./data-shape.ts";
 import { ANSWER, WINDOW } from "./encoder.ts";
 import { EventCode } from "./event-code.ts";
+import { Fuel } from "./fuel.ts";
 import { type Guard, guardsOf } from "./guards.ts";
 import { booleanOf, CodeScope, type KnownValue, numberOf, wide } from "./known.ts";
 import type { CheckedParts, CodeField } from "./members.ts";
@@ -43,6 +44,12 @@ export interface CheckedProgram {
   /** Plans of the events that it makes, and numbers that it leaves for each. */
   readonly outputs: readonly OutputPlan[];
   readonly slots: number;
+  /** Reasons why it may stop at an event, for a host to go on. */
+  readonly stops: readonly Refusal[];
+  /** Whether it counts its steps as it runs. */
+  readonly isCounted: boolean;
+  /** Whether it is given one event at a time: what it makes lies where it makes that of the next one. */
+  readonly isAlone: boolean;
   /** Texts of the parameters and shared objects that it reads, and where. */
   readonly texts: readonly TextPlace[];
   /** The modulator's own fields, which a restart loses: their names and kinds as text; "" where it has none. */
@@ -72,12 +79,14 @@ export function checkProgram(
   const texts = new TextPlaces();
   const reader = text.input ?? writer;
   const outputs = new Outputs(reader.root, (text.output ?? reader).root);
+  const fuel = new Fuel(answer, done);
   const event = new EventCode(writer.root, reader.root, { start, end, answer, done });
   const parts: CheckedParts = {
     text,
     event,
     fields,
     outputs,
+    fuel,
     parameters: dataOf(parameters, "parameters") ?? { is: "data", shape: parameters, path: "parameters" },
     objects: { is: "data", shape: objects, path: "objects" },
     data: dataOf,
@@ -109,7 +118,15 @@ export function checkProgram(
         : { is: "refused", why },
     );
   }
-  const assigned = assignedIn(text);
+  const { derive, enqueue, fields: ownFields, methods, checks, beside } = text;
+  const assigned = assignedNames([
+    derive,
+    enqueue,
+    ...ownFields.values(),
+    ...methods.values(),
+    ...checks.values(),
+    ...beside,
+  ]);
   for (const name of text.classNames) {
     if (assigned.has(name)) throw new Refusal(`"${name}" is a class that is assigned to`);
     scope.set(name, { is: "refused", why: "the class itself is not compiled as a value" });
@@ -132,6 +149,7 @@ export function checkProgram(
     init.push({ is: "setGlobal", global, value: value.is === "number" ? wide(value) : value.code });
     fields.set(name, { global, type: value.is });
   }
+  fuel.isOpen = true;
   const body = eventCode(text, checker, done, answer);
   if (leaves.size > WINDOW.mostData)
     throw new Refusal("it reads more of its parameters and shared objects than is compiled");
@@ -139,6 +157,8 @@ export function checkProgram(
   const guards = fields.size > 0 ? [] : guardsOf({ body, others, answer, fields: event.numbers });
   const code = [
     set(marked, i32(0)),
+    ...fuel.begin,
+    ...checker.emptyRoom,
     { is: "block" as const, label: done, body: [...event.code, ...body] },
     {
       is: "if" as const,
@@ -157,6 +177,7 @@ export function checkProgram(
       start,
       end,
       answer,
+      stopped: fuel.stopped,
       slots: outputs.slots,
     },
     cost: costOf([...before, ...code]),
@@ -164,6 +185,9 @@ export function checkProgram(
     texts: texts.all,
     outputs: outputs.plans,
     slots: outputs.slots.length,
+    stops: fuel.stops,
+    isCounted: fuel.isUsed,
+    isAlone: outputs.plans.some(({ parts: all }) => all.some(({ from }) => from === "array")),
     state: Array.from(fields, ([name, { type }]) => `${name} ${type}`).join(),
     guards,
   };
@@ -175,38 +199,4 @@ function eventCode(text: ModuleText, checker: StatementChecker, done: CodeLabel,
   if (text.output !== undefined)
     throw new Refusal("it declares its output, and has no enqueue that makes it");
   return [set(answer, i32(ANSWER.pass))];
-}
-
-/** Names that are assigned to anywhere in the text. */
-function assignedIn({ derive, enqueue, fields, methods, checks, beside }: ModuleText): Set<string> {
-  const names = new Set<string>();
-  const visit = (value: unknown): void => {
-    if (Array.isArray(value)) {
-      for (const one of value) visit(one);
-      return;
-    }
-    if (typeof value !== "object" || value === null || !("type" in value)) return;
-    const node = value as Node & Record<string, unknown>;
-    if (
-      node.type === "AssignmentExpression" ||
-      node.type === "ForOfStatement" ||
-      node.type === "ForInStatement"
-    )
-      identifiersOf(node["left"] as Pattern, names);
-    if (node.type === "UpdateExpression") identifiersOf(node["argument"] as Pattern, names);
-    for (const part of Object.values(node)) visit(part);
-  };
-  visit([derive, enqueue, ...fields.values(), ...methods.values(), ...checks.values(), ...beside]);
-  return names;
-}
-
-function identifiersOf(value: unknown, names: Set<string>): void {
-  if (typeof value !== "object" || value === null) return;
-  const node = value as Node & Record<string, unknown>;
-  if (node.type === "VariableDeclaration" || node.type === "MemberExpression") return;
-  if (node.type === "Identifier") names.add(node["name"] as string);
-  for (const part of Object.values(node)) {
-    if (Array.isArray(part)) for (const one of part) identifiersOf(one, names);
-    else identifiersOf(part, names);
-  }
 }

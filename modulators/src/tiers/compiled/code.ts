@@ -2,7 +2,7 @@ import type { GuardValue } from "./guards.ts";
 
 /*
  * Code between the checker and the encoder: a tree of instructions of WebAssembly, in which variables and labels are objects. It has no
- * instruction that writes to memory but `answer`, whose place the encoder writes itself.
+ * instruction that writes to memory but `answer`, whose place the encoder writes itself, and those for lists that the program makes.
  */
 
 export type CodeType = "i32" | "f64";
@@ -31,6 +31,8 @@ export interface LengthOf {
   readonly name: string;
   /** Bytes of an element: an event of so many bytes has no more elements than that goes into it. */
   readonly elementBytes: number;
+  /** The variable that holds its length while the program runs; undefined where there is none. */
+  readonly length?: CodeLocal | undefined;
 }
 
 /** Upper bound of how often a loop runs: `most` times, for each element of `of` where there is one. */
@@ -40,6 +42,9 @@ export interface Trips {
   /** Elements beyond which the language itself may not run it. */
   readonly cap?: number | undefined;
 }
+
+/** Trips of a loop that counts its steps as it runs. */
+export const COUNTED: Trips = { most: 0 };
 
 /** Numeric instructions, by their code. */
 export const OPS = {
@@ -104,6 +109,16 @@ export const LOADS = {
 } as const;
 export type LoadName = keyof typeof LOADS;
 
+/** Instructions that write memory, by their code. */
+export const STORES = {
+  "i32.store": 0x36,
+  "f32.store": 0x38,
+  "f64.store": 0x39,
+  "i32.store8": 0x3a,
+  "i32.store16": 0x3b,
+} as const;
+export type StoreName = keyof typeof STORES;
+
 export type Code =
   | { readonly is: "i32" | "f64"; readonly value: number }
   | { readonly is: "i64"; readonly value: bigint }
@@ -113,6 +128,12 @@ export type Code =
   | { readonly is: "setGlobal"; readonly global: CodeGlobal; readonly value: Code }
   | { readonly is: "op"; readonly op: OpName; readonly args: readonly Code[] }
   | { readonly is: "load"; readonly load: LoadName; readonly at: Code }
+  /** Writes to a list that the program has made: its place and index are known to lie within the room for these. */
+  | { readonly is: "store"; readonly store: StoreName; readonly at: Code; readonly value: Code }
+  /** Makes so many bytes of that room zeros. */
+  | { readonly is: "zero"; readonly at: Code; readonly bytes: Code }
+  /** Steps that the event may take while the program runs. */
+  | { readonly is: "fuel" }
   /** Calls one of the engine's own functions, which takes and returns numbers (f64). */
   | { readonly is: "call"; readonly name: string; readonly args: readonly Code[] }
   /** One after the other; the last one's value is the value. */
@@ -155,6 +176,8 @@ export interface CodeModule {
   readonly start: CodeLocal;
   readonly end: CodeLocal;
   readonly answer: CodeLocal;
+  /** The number of the reason why the program stopped; 0 where it did not. */
+  readonly stopped: CodeLocal;
   /** Variables that are stored for an event whose answer is `ANSWER.made` or beyond. */
   readonly slots: readonly CodeLocal[];
 }

@@ -12,6 +12,7 @@ import type {
 } from "../../sandbox/sandbox.ts";
 import { DATA_KEY } from "./code.ts";
 import { type CompiledProgram, compileText, readText } from "./compiler.ts";
+import { MOST_PER_RUN } from "./cost.ts";
 import { bytesOfText, dataAt, shapeOf, shapeText } from "./data-shape.ts";
 import { ANSWER, WINDOW } from "./encoder.ts";
 import { EventWindow, type WindowText } from "./event-window.ts";
@@ -21,14 +22,14 @@ import { PassQueue } from "./pass-queue.ts";
 import { Refusal } from "./refusal.ts";
 
 /** Runs compiled modulators in this thread. What they read of events are copies, and all that they write are answers. */
-export function compiledEngine(): Engine {
+export function compiledEngine(mostPerEvent: number): Engine {
   const window = new EventWindow();
   const shared: SharedInstances = new WeakMap();
   return {
     name: "compiled",
     isTrusted: true,
     prepare() {},
-    create: limits => new CompiledSandbox(window, shared, limits),
+    create: limits => new CompiledSandbox(window, shared, limits, mostPerEvent),
   };
 }
 
@@ -62,6 +63,28 @@ interface AnsweredEvents {
   readonly left: number;
 }
 
+/** A program has come to an event that it is not compiled for. Nothing of the turn has gone out: a host takes the run. */
+export class StoppedProgram extends Error {
+  readonly why: Refusal;
+
+  constructor(why: Refusal) {
+    super(why.message);
+    this.why = why;
+  }
+}
+
+/** The failure that a program's answer stands for: see `encodeModule`. */
+function failureOf(answer: number, stops: readonly Refusal[]): Error {
+  const why = stops[((-1 - answer) >> 13) - 1];
+  return why === undefined
+    ? new JechoError("MODULATOR_FAILED", "an event that it was given is broken")
+    : new StoppedProgram(why);
+}
+
+function eachOf(picks: readonly number[] | undefined, first: number, end: number): readonly number[][] {
+  return picks?.map(i => [i]) ?? Array.from({ length: end - first }, (_, i) => [first + i]);
+}
+
 /** One compiled modulator. Its fields are variables that the instances for all types of its events share. */
 class CompiledSandbox implements Sandbox {
   readonly cpuMs = 0;
@@ -74,6 +97,7 @@ class CompiledSandbox implements Sandbox {
   /** Undefined while nothing waits. */
   #queue: PassQueue | undefined;
   readonly #queueEvents: number;
+  readonly #mostPerEvent: number;
   readonly #types: Type[] = [];
   /** Instances by the number of their type. */
   #instances: CompiledInstance[] = [];
@@ -90,7 +114,8 @@ class CompiledSandbox implements Sandbox {
   /** Versions of the events that are let through now: replaced when they change. */
   #versions: readonly number[] = [];
 
-  constructor(window: EventWindow, shared: SharedInstances, limits: Limits) {
+  constructor(window: EventWindow, shared: SharedInstances, limits: Limits, mostPerEvent: number) {
+    this.#mostPerEvent = mostPerEvent;
     this.#window = window;
     this.#shared = shared;
     this.#queueEvents = limits.queueEvents;
@@ -155,15 +180,15 @@ class CompiledSandbox implements Sandbox {
   }
 
   run(chunk: RunChunk, type: number, { ready, emit, picks }: Turn): number {
-    if (ready) {
-      this.#queue?.flush(emit);
-      this.#queue = undefined;
-    }
     let dropped = 0;
     const instance = this.#instanceOf(type);
-    const leaving = new LeavingEvents(emit, this.#versions);
+    const leaving = new LeavingEvents();
     this.#show(instance);
-    const { slots } = instance.program;
+    const { slots, isAlone, isCounted, cost, stops } = instance.program;
+    if (isCounted) {
+      const share = Math.min(this.#mostPerEvent, MOST_PER_RUN / (picks?.length ?? chunk.end));
+      this.#window.showFuel(Math.max(share - cost.steps, 0));
+    }
     const most = slots === 0 ? WINDOW.mostEvents : Math.floor(WINDOW.madeBytes / (8 * slots));
     for (let at = 0, next = 0; at < chunk.end; ) {
       if (picks !== undefined && next === picks.length) break;
@@ -175,13 +200,20 @@ class CompiledSandbox implements Sandbox {
         here = picks.slice(from, next);
         this.#window.pick(chunk, here);
       }
-      const left = instance.functions.run(here?.length ?? end - at);
-      if (left < 0) throw new JechoError("MODULATOR_FAILED", "an event that it was given is broken");
-      const answered = { chunk, type, first: at, picks: here, left };
-      dropped += this.#leave(answered, instance, ready ? leaving : undefined);
+      for (const part of isAlone ? eachOf(here, at, end) : [here]) {
+        if (isAlone) this.#window.pick(chunk, part as readonly number[]);
+        const left = instance.functions.run(part?.length ?? end - at);
+        if (left < 0) throw failureOf(left, stops);
+        const answered = { chunk, type, first: at, picks: part, left };
+        dropped += this.#leave(answered, instance, ready ? leaving : undefined);
+      }
       at = end;
     }
-    leaving.send();
+    if (ready) {
+      this.#queue?.flush(emit);
+      this.#queue = undefined;
+    }
+    leaving.send(emit, this.#versions);
     this.#queue?.give(chunk.end);
     return dropped;
   }

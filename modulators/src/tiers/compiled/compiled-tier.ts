@@ -6,7 +6,7 @@ import { LentRun } from "../lent-run.ts";
 import { type ConcernedModulator, LocalTier } from "../local/local-tier.ts";
 import type { HostClock } from "../periods.ts";
 import type { InstallRequest, StateUpdate, TierEvents } from "../tier.ts";
-import { compiledEngine } from "./compiled-sandbox.ts";
+import { compiledEngine, StoppedProgram } from "./compiled-sandbox.ts";
 import {
   type CompiledProgram,
   canRead,
@@ -15,7 +15,7 @@ import {
   readText,
   type TextVerdict,
 } from "./compiler.ts";
-import { type CostFormula, costText, overlong, stepsFor } from "./cost.ts";
+import { type CostFormula, costText, MOST_PER_RUN, overlong, stepsFor } from "./cost.ts";
 import { dataAt } from "./data-shape.ts";
 import { GuardedChannel } from "./guarded-channel.ts";
 import type { Guard } from "./guards.ts";
@@ -23,8 +23,6 @@ import { Refusal } from "./refusal.ts";
 
 /** Steps that a modulator may take for one event, by default: a tenth of a millisecond at most. */
 const MOST_PER_EVENT = 100_000;
-/** Steps for one run of events: the producer's own thread is held for so many nanoseconds. */
-const MOST_PER_RUN = 4_000_000;
 
 /** A compiled modulator that has to run elsewhere from now on, and why. */
 export interface Misfit {
@@ -56,9 +54,11 @@ interface Compiled {
  */
 export class CompiledTier extends LocalTier {
   readonly #mostPerEvent: number;
+  readonly #onMisfit: (misfit: Misfit) => void;
   readonly #compiled = new Map<number, Compiled>();
   readonly #channels = new Map<number, GuardedChannel>();
 
+  /** @param onMisfit told of a modulator that has stopped in a run, of which nothing has gone out: it takes the run again elsewhere */
   constructor(
     options: {
       limits?: Partial<Limits> | undefined;
@@ -66,9 +66,18 @@ export class CompiledTier extends LocalTier {
       mostPerEvent?: number | undefined;
     },
     events: TierEvents,
+    onMisfit: (misfit: Misfit) => void,
   ) {
-    super(compiledEngine(), options, events);
-    this.#mostPerEvent = options.mostPerEvent ?? MOST_PER_EVENT;
+    const { mostPerEvent = MOST_PER_EVENT } = options;
+    super(compiledEngine(mostPerEvent), options, events);
+    this.#mostPerEvent = mostPerEvent;
+    this.#onMisfit = onMisfit;
+  }
+
+  protected override goesOn(derived: number, thrown: unknown): boolean {
+    if (!(thrown instanceof StoppedProgram)) return false;
+    this.#onMisfit({ derived, why: thrown.why });
+    return true;
   }
 
   /** The reason why a modulator cannot run here; undefined where it can. */

@@ -1,9 +1,12 @@
-import type { Code, LengthOf } from "./code.ts";
+import { COUNTED, type Code, type LengthOf } from "./code.ts";
 import { partsOf } from "./encoder.ts";
 import { Refusal } from "./refusal.ts";
 
 /** Steps of a call of one of the engine's own functions. All other instructions are a step each, which takes a nanosecond at most. */
 const CALL_STEPS = 16;
+
+/** Steps for one run of events: the producer's own thread is held for so many nanoseconds. */
+export const MOST_PER_RUN = 4_000_000;
 
 /** Upper bound of a call's cost, in steps: `steps` and, for each element of these vectors, so many more. */
 export interface CostFormula {
@@ -32,6 +35,7 @@ function costOfCode(code: Code): CostFormula {
       const round = costOf(code.body);
       const { most, of, cap } = code.trips;
       const { line, column } = code;
+      if (code.trips === COUNTED) return { ...NOTHING, dearest: { line, column, steps: round.steps } };
       if (of === undefined) {
         const own = { line, column, steps: most * round.steps };
         const perElement = new Map([...round.perElement].map(([vector, steps]) => [vector, most * steps]));

@@ -7,13 +7,14 @@ import {
   type CodeType,
   LOADS,
   OPS,
+  STORES,
 } from "./code.ts";
 
 /*
  * The binary form of WebAssembly, as much of it as the compiled tier uses.
  */
 
-/** Layout of the memory that a module is given: an answer for each event, a byte; then where each begins and ends; texts of the modulator's; numbers of its data, eight bytes for each; numbers for events that it makes; then the events. */
+/** Layout of the memory that a module is given: an answer for each event, a byte; then where each begins and ends; texts of the modulator's; numbers of its data, eight bytes for each; numbers for events that it makes; the steps that an event may take; lists that a program makes; then the events. */
 export const WINDOW = {
   answers: 0,
   mostEvents: 4096,
@@ -24,7 +25,10 @@ export const WINDOW = {
   mostData: 512,
   made: 4096 + 8 * 4096 + 16_384 + 8 * 512,
   madeBytes: 65_536,
-  events: 4096 + 8 * 4096 + 16_384 + 8 * 512 + 65_536,
+  fuel: 4096 + 8 * 4096 + 16_384 + 8 * 512 + 65_536,
+  room: 8 + 4096 + 8 * 4096 + 16_384 + 8 * 512 + 65_536,
+  roomBytes: 262_144,
+  events: 8 + 4096 + 8 * 4096 + 16_384 + 8 * 512 + 65_536 + 262_144,
 } as const;
 
 /** Answers for one event. From `made` on: an event is made in its place, by the plan of the number that is so much less. */
@@ -43,7 +47,7 @@ export interface EncodedModule {
   readonly functions: readonly string[];
 }
 
-/** Writes a module: exports `init()`, and `run(count)`, which answers the events of the table and returns how many of them leave, or -1 - i for a broken event. */
+/** Writes a module: exports `init()`, and `run(count)`, which answers the events of the table and returns how many of them leave, or -1 - i - 8192 x n for the event that it ends at: a broken one where n is 0, else one that it stopped at, for the nth of its reasons. */
 export function encodeModule(module: CodeModule): EncodedModule {
   const functions = [
     ...new Map([...module.init, ...module.before, ...module.event].flatMap(callsOf)),
@@ -102,6 +106,10 @@ export function partsOf(code: Code): readonly Code[] {
       return code.args;
     case "load":
       return [code.at];
+    case "store":
+      return [code.at, code.value];
+    case "zero":
+      return [code.at, code.bytes];
     case "many":
     case "block":
     case "loop":
@@ -137,7 +145,7 @@ class FunctionBody {
   }
 
   /** The loop over the table. What it writes are answers, at the index that it counts itself. */
-  run({ before, event, start, end, answer, slots }: CodeModule): number[] {
+  run({ before, event, start, end, answer, slots, stopped }: CodeModule): number[] {
     const at: CodeLocal = { type: "i32" };
     const leaving: CodeLocal = { type: "i32" };
     const done: CodeLabel = { name: "done" };
@@ -160,7 +168,9 @@ class FunctionBody {
     this.#local(0x20, answer);
     this.#bytes.push(0x41, ANSWER.broken, 0x46, 0x04, VOID, 0x41, ...signed(-1));
     this.#local(0x20, at);
-    this.#bytes.push(0x6b, 0x0f, 0x0b);
+    this.#bytes.push(0x6b);
+    this.#local(0x20, stopped);
+    this.#bytes.push(0x41, 13, 0x74, 0x6b, 0x0f, 0x0b);
     this.#local(0x20, leaving);
     this.#local(0x20, answer);
     this.#bytes.push(0x41, 0, 0x47, 0x6a);
@@ -258,6 +268,20 @@ class FunctionBody {
       case "load":
         this.#write(code.at);
         this.#bytes.push(LOADS[code.load], 0, 0);
+        return;
+      case "store":
+        this.#write(code.at);
+        this.#write(code.value);
+        this.#bytes.push(STORES[code.store], 0, 0);
+        return;
+      case "zero":
+        this.#write(code.at);
+        this.#bytes.push(0x41, 0);
+        this.#write(code.bytes);
+        this.#bytes.push(0xfc, 11, 0);
+        return;
+      case "fuel":
+        this.#bytes.push(0x41, 0, LOADS["f64.load"], 0, ...unsigned(WINDOW.fuel));
         return;
       case "call":
         for (const arg of code.args) this.#write(arg);

@@ -157,13 +157,13 @@ export class EventCode {
     const elementBytes = SCALAR_BYTES[scalar];
     const { length, start } = this.#elements(source, elementBytes);
     const vector: EventVector = { name, elementBytes, length, start, read: at => element(scalar, at) };
-    return { is: "vector", vector };
+    return { is: "vector", vector, effects: [] };
   }
 
   /** A text lies there as a vector of bytes does. */
   #text(name: string, source: TableField | undefined): KnownValue {
     const { length, start } = this.#elements(source, 1);
-    const vector: LengthOf = { name, elementBytes: 1 };
+    const vector: LengthOf = { name, elementBytes: 1, length };
     return { is: "text", text: { from: "event", at: get(start), length: get(length), vector } };
   }
 

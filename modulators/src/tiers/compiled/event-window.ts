@@ -20,7 +20,7 @@ export interface WindowText {
 
 /**
  * The memory that compiled modulators read events in: one for all of them, for each memory of WebAssembly takes gigabytes of addresses. Events are
- * copied there once for all modulators of their channel. No program writes to it but its answers, which are read at once.
+ * copied there once for all modulators of their channel. No program writes to it but its answers and what it makes, which are read at once.
  */
 export class EventWindow {
   readonly memory = new WebAssembly.Memory({ initial: Math.ceil((WINDOW.events + MOST_BYTES) / PAGE) });
@@ -86,6 +86,11 @@ export class EventWindow {
       words[at++] = (bounds[2 * event] as number) + shift;
       words[at++] = (bounds[2 * event + 1] as number) + shift;
     }
+  }
+
+  /** Writes how many steps an event may take. */
+  showFuel(steps: number): void {
+    this.#doubles[WINDOW.fuel / 8] = steps;
   }
 
   /** Copies a modulator's texts. The same list stands for the same texts. */

@@ -5,6 +5,8 @@ import type {
   ConditionalExpression,
   Expression,
   LogicalExpression,
+  MemberExpression,
+  NewExpression,
   Node,
   Pattern,
   UnaryExpression,
@@ -40,6 +42,10 @@ export abstract class ExpressionChecker extends ObjectChecker {
   #left = MOST_EXPRESSIONS;
 
   protected abstract call(node: CallExpression, place: CodePlace): KnownValue;
+
+  protected abstract made(node: NewExpression, place: CodePlace): KnownValue;
+
+  protected abstract elementTarget(node: MemberExpression, place: CodePlace): ElementTarget;
 
   value(node: Expression, place: CodePlace): KnownValue {
     if (--this.#left < 0)
@@ -81,6 +87,8 @@ export abstract class ExpressionChecker extends ObjectChecker {
         return this.#update(node, place);
       case "CallExpression":
         return this.call(node, place);
+      case "NewExpression":
+        return this.made(node, place);
       case "ArrowFunctionExpression":
       case "FunctionExpression":
         return {
@@ -134,9 +142,8 @@ export abstract class ExpressionChecker extends ObjectChecker {
       case "event":
       case "plain":
       case "object":
-        return many(...value.effects, i32(1));
       case "vector":
-        return i32(1);
+        return many(...value.effects, i32(1));
       default:
         return refuse(node, `whether ${nameOf(value)} counts as true is not compiled`);
     }
@@ -219,6 +226,14 @@ export abstract class ExpressionChecker extends ObjectChecker {
   #logical(node: LogicalExpression, place: CodePlace): KnownValue {
     const left = this.value(node.left, place);
     const right = this.value(node.right, place);
+    if (node.operator === "??" && left.is === "number" && right.is === "number") {
+      if (!left.maybe) return left;
+      // Of an element it is known whether it is there; a field's undefined is NaN here, as its NaN is.
+      if (left.found === undefined) return refuse(node, "?? is compiled behind an element of a vector");
+      const { test, value } = left.found;
+      const code: Code = { is: "if", test, yes: [wide(value)], no: [wide(right)], type: "f64" };
+      return right.maybe ? maybeOf(code) : numberOf(code);
+    }
     if (left.is === "boolean" && right.is === "boolean" && node.operator !== "??") {
       const [then, other] = node.operator === "&&" ? [right.code, i32(0)] : [i32(1), right.code];
       return booleanOf({ is: "if", test: left.code, yes: [then], no: [other], type: "i32" });
@@ -254,6 +269,15 @@ export abstract class ExpressionChecker extends ObjectChecker {
   // ---- assignments
 
   #assignment({ operator, left, right }: AssignmentExpression, place: CodePlace): KnownValue {
+    if (left.type === "MemberExpression" && left.computed) {
+      const { before, read, store } = this.elementTarget(left, place);
+      const value = this.number(right, place);
+      const made =
+        operator === "=" ? value : arithmetic(operator.slice(0, -1), this.asNumber(read, left), value);
+      if (made === undefined) return refuse(left, `the operator ${operator} is not compiled`);
+      const stored = store(made);
+      return { ...stored, code: many(before, stored.code) };
+    }
     const target = this.#target(left, place);
     if (operator === "=") return this.#store(target, this.value(right, place), left);
     const binary = operator.slice(0, -1);
@@ -267,12 +291,20 @@ export abstract class ExpressionChecker extends ObjectChecker {
   }
 
   #update({ operator, prefix, argument }: UpdateExpression, place: CodePlace): KnownValue {
+    const step = operator === "++" ? "f64.add" : "f64.sub";
+    if (argument.type === "MemberExpression" && argument.computed) {
+      const { before, read, store } = this.elementTarget(argument, place);
+      const old: CodeLocal = { type: "f64" };
+      const stored = store(numberOf(op(step, get(old), f64(1))));
+      const code = many(before, set(old, wide(this.asNumber(read, argument))), stored.code);
+      return numberOf(prefix ? code : many({ is: "drop", value: code }, get(old)));
+    }
     const target = this.#target(argument, place);
     const before = this.asNumber(target.read, argument);
-    const made = numberOf(op(operator === "++" ? "f64.add" : "f64.sub", wide(before), f64(1)));
+    const made = numberOf(op(step, wide(before), f64(1)));
     if (prefix) return this.#store(target, made, argument);
     const old: CodeLocal = { type: "f64" };
-    const next = numberOf(op(operator === "++" ? "f64.add" : "f64.sub", get(old), f64(1)));
+    const next = numberOf(op(step, get(old), f64(1)));
     const stored = this.#store(target, next, argument) as KnownNumber;
     return numberOf(many(set(old, wide(before)), { is: "drop", value: stored.code }, get(old)));
   }
@@ -317,6 +349,15 @@ export abstract class ExpressionChecker extends ObjectChecker {
     if (value.maybe && !maybe) return refuse(node, "it may become undefined, which is not compiled");
     return { ...(value.maybe ? maybeOf(store(wide(value))) : numberOf(store(wide(value)))) };
   }
+}
+
+/** An element of an array that the program has made, to be read and written. */
+export interface ElementTarget {
+  /** Code that comes before the value is computed. */
+  readonly before: Code;
+  readonly read: KnownValue;
+  /** Stores a number, and gives it. What lies beyond the array's end is dropped, as the language does. */
+  readonly store: (value: KnownNumber) => KnownNumber;
 }
 
 interface AssignmentTarget {

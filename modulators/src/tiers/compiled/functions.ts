@@ -206,7 +206,7 @@ export abstract class FunctionChecker extends CallChecker {
 /** A value behind code that has to be run before it; undefined where it has no code of its own. */
 function behind(code: readonly Code[], value: KnownValue): KnownValue | undefined {
   if (code.length === 0) return value;
-  if (value.is === "number") return { ...value, code: many(...code, value.code) };
+  if (value.is === "number") return { ...value, code: many(...code, value.code), found: undefined };
   if (value.is === "boolean") return booleanOf(many(...code, value.code));
   return "effects" in value ? { ...value, effects: [...code, ...value.effects] } : undefined;
 }

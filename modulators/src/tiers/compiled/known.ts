@@ -2,9 +2,11 @@ import { type Code, type CodeLocal, f64, get, i32, type LengthOf, op } from "./c
 import type { DataShape } from "./data-shape.ts";
 import type { FunctionNode } from "./module-text.ts";
 
-/** A vector of numbers in an event. */
+/** A vector of numbers in an event, or an array that the program has made. */
 export interface EventVector extends LengthOf {
   readonly length: CodeLocal;
+  /** The kind of typed array, of one that the program has made and may write to; undefined for an event's own. */
+  readonly made?: NumberArray | undefined;
   readonly start: CodeLocal;
   /** One element, at this address. */
   readonly read: (at: Code) => KnownNumber;
@@ -42,6 +44,8 @@ export interface KnownNumber {
   readonly int?: IntRange | undefined;
   /** Whether the number may be undefined, for which NaN stands. Such a number is used only where the language takes both alike. */
   readonly maybe: boolean;
+  /** Of an element that may be undefined: whether it is there, and the element then. */
+  readonly found?: { readonly test: Code; readonly value: KnownNumber } | undefined;
 }
 
 export interface KnownBoolean {
@@ -61,10 +65,13 @@ export type ObjectEntry =
       readonly name: string;
       readonly array: NumberArray;
       readonly locals: readonly CodeLocal[];
-    };
+    }
+  | { readonly from: "array"; readonly name: string; readonly vector: EventVector };
 
 /** Lists of numbers that programs make, by the language's names. */
-export const NUMBER_ARRAYS: Readonly<Record<NumberArray, { from(all: ArrayLike<number>): unknown }>> = {
+export const NUMBER_ARRAYS: Readonly<
+  Record<NumberArray, { new (...all: never[]): unknown; from(all: ArrayLike<number>): unknown }>
+> = {
   Array,
   Float32Array,
   Float64Array,
@@ -96,7 +103,8 @@ export type KnownValue =
   | { readonly is: "event"; readonly effects: readonly Code[] }
   /** A plain copy of that, by `unpack`, after these effects. */
   | { readonly is: "plain"; readonly effects: readonly Code[] }
-  | { readonly is: "vector"; readonly vector: EventVector }
+  /** A vector of the event's, or an array that the program makes, after these effects. */
+  | { readonly is: "vector"; readonly vector: EventVector; readonly effects: readonly Code[] }
   | KnownObject
   /** So many numbers, in variables, after these effects. */
   | {
@@ -190,5 +198,5 @@ export function wide({ code, int }: KnownNumber): Code {
 /** The number in a variable of its own, to be read more than once: first the code that sets it. */
 export function kept(value: KnownNumber): { readonly local: CodeLocal; readonly read: KnownNumber } {
   const local: CodeLocal = { type: value.int === undefined ? "f64" : "i32" };
-  return { local, read: { ...value, code: get(local) } };
+  return { local, read: { ...value, code: get(local), found: undefined } };
 }

@@ -115,6 +115,14 @@ export class EventMaker {
           made[name] = dataAt(path);
         };
       }
+      case "array": {
+        const { name, slot, array } = part;
+        const List = NUMBER_ARRAYS[array];
+        return (made, { numbers, first }) => {
+          const [start = 0, length = 0] = numbers.subarray(first + slot, first + slot + 2);
+          made[name] = new (List as Float64ArrayConstructor)(numbers.buffer, start, length);
+        };
+      }
       case "values": {
         const { name, slot, count, array } = part;
         const List = NUMBER_ARRAYS[array];

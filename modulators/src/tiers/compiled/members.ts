@@ -3,6 +3,7 @@ import { builtinOf } from "./builtins.ts";
 import { type Code, type CodeGlobal, type CodeLocal, f64, get, i32, op } from "./code.ts";
 import { bytesOfText, type DataShape, MOST_MEMBERS, MOST_TEXT_BYTES } from "./data-shape.ts";
 import type { EventCode } from "./event-code.ts";
+import type { Fuel } from "./fuel.ts";
 import {
   booleanOf,
   type CodeScope,
@@ -17,7 +18,7 @@ import {
   wide,
 } from "./known.ts";
 import type { ModuleText } from "./module-text.ts";
-import { elementAt } from "./numbers.ts";
+import { indexed } from "./numbers.ts";
 import type { Outputs } from "./outputs.ts";
 import { refuse } from "./refusal.ts";
 
@@ -49,6 +50,7 @@ export interface CheckedParts {
   /** A member of these, by its shape and path; undefined for a text that cannot be compared byte by byte. */
   readonly data: (shape: DataShape, path: string) => KnownValue | undefined;
   readonly outputs: Outputs;
+  readonly fuel: Fuel;
   /** The program's answer for the event. */
   readonly answer: CodeLocal;
   /** Whether the event is marked to go first. */
@@ -139,7 +141,8 @@ export abstract class MemberChecker {
       case "text":
         return refuse(node, `"${name}" of a text is not compiled`);
       case "vector":
-        if (name !== "length") return refuse(node, `"${name}" of a vector is not compiled`);
+        if (name !== "length" || object.effects.length > 0)
+          return refuse(node, `"${name}" of a vector is not compiled`);
         return intOf(get(object.vector.length), { lo: 0, hi: MOST_LENGTH, upTo: object.vector });
       case "data":
         return this.#data(object, name, node);
@@ -202,7 +205,8 @@ export abstract class MemberChecker {
         ? refuse(node, "of a list in the parameters, only items with a written index are compiled")
         : this.#leaf(item, `${object.path}\n${index}`, node);
     }
-    if (object.is !== "vector") return refuse(node, `an element of ${nameOf(object)} is not compiled`);
+    if (object.is !== "vector" || object.effects.length > 0)
+      return refuse(node, `an element of ${nameOf(object)} is not compiled`);
     const index = this.value(property, place);
     if (index.is !== "number" || index.maybe)
       return refuse(property, "an index is compiled where it is a number");
@@ -210,12 +214,13 @@ export abstract class MemberChecker {
   }
 
   protected elementOf(vector: EventVector, index: KnownNumber): KnownValue {
-    const { code, value } = elementAt(index, vector.length, at => vector.read(addressOf(vector, at)));
+    const { test, at } = indexed(index, vector.length);
+    const value = vector.read(addressOf(vector, at));
     const isThere = index.int !== undefined && index.int.lo >= 0 && index.int.under === vector;
     if (isThere && value.int !== undefined)
-      return intOf({ is: "if", test: code, yes: [value.code], no: [i32(0)], type: "i32" }, value.int);
-    const found: Code = { is: "if", test: code, yes: [wide(value)], no: [f64(Number.NaN)], type: "f64" };
-    return isThere ? numberOf(found) : maybeOf(found);
+      return intOf({ is: "if", test, yes: [value.code], no: [i32(0)], type: "i32" }, value.int);
+    const found: Code = { is: "if", test, yes: [wide(value)], no: [f64(Number.NaN)], type: "f64" };
+    return isThere ? numberOf(found) : { ...maybeOf(found), found: { test, value } };
   }
 }
 

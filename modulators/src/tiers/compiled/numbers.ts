@@ -121,18 +121,10 @@ export function negated(value: KnownNumber): KnownNumber {
   return numberOf(op("f64.neg", wide(value)));
 }
 
-/** `array[index]` of `length` elements: NaN, for undefined, where there is none. */
-export function elementAt(
-  index: KnownNumber,
-  length: CodeLocal,
-  read: (index: Code) => KnownNumber,
-): { readonly code: Code; readonly value: KnownNumber } {
+/** Whether an index is that of one of `length` elements, and, once that has been looked at, the index as i32. */
+export function indexed(index: KnownNumber, length: CodeLocal): { readonly test: Code; readonly at: Code } {
   const at: CodeLocal = { type: "i32" };
-  const element = read(get(at));
-  if (index.int !== undefined) {
-    const isThere = op("i32.lt_u", tee(at, index.code), get(length));
-    return { code: isThere, value: element };
-  }
+  if (index.int !== undefined) return { test: op("i32.lt_u", tee(at, index.code), get(length)), at: get(at) };
   // An index is an integer: what becomes another number by being made one is none.
   const whole: CodeLocal = { type: "f64" };
   const test = op(
@@ -140,5 +132,5 @@ export function elementAt(
     op("f64.eq", op("f64.convert_i32_u", tee(at, op("i32.trunc_sat_f64_u", get(whole)))), get(whole)),
     op("i32.lt_u", get(at), get(length)),
   );
-  return { code: many(set(whole, index.code), test), value: element };
+  return { test: many(set(whole, index.code), test), at: get(at) };
 }

@@ -61,7 +61,13 @@ export abstract class ObjectChecker extends MemberChecker {
   }
 
   #entry(name: string, value: KnownValue, node: Node, effects: Code[]): ObjectEntry {
-    if (value.is === "vector") return { from: "field", name, field: value.vector.name };
+    if (value.is === "vector") {
+      effects.push(...value.effects);
+      const { vector } = value;
+      return vector.made === undefined
+        ? { from: "field", name, field: vector.name }
+        : { from: "array", name, vector };
+    }
     if (value.is === "text") {
       const { text } = value;
       if (text.from === "event") return { from: "field", name, field: text.vector.name };

@@ -20,7 +20,9 @@ export type OutputPart =
       readonly slot: number;
       readonly count: number;
       readonly array: NumberArray;
-    };
+    }
+  /** An array that the program has made: its address and its length lie in two slots. */
+  | { readonly from: "array"; readonly name: string; readonly slot: number; readonly array: NumberArray };
 
 /** An object in the source that becomes an event. */
 export interface OutputPlan {
@@ -96,6 +98,11 @@ function partOf(entry: ObjectEntry, put: (value: Code) => number): OutputPart {
       const { name, local, isBoolean } = entry;
       const slot = put(isBoolean ? op("f64.convert_i32_s", get(local)) : get(local));
       return { from: "value", name, slot, isBoolean };
+    }
+    case "array": {
+      const { name, vector } = entry;
+      const [slot = 0] = [vector.start, vector.length].map(local => put(op("f64.convert_i32_s", get(local))));
+      return { from: "array", name, slot, array: vector.made as NumberArray };
     }
     case "values": {
       const { name, array, locals } = entry;

@@ -1,24 +1,15 @@
-import type {
-  BlockStatement,
-  Expression,
-  ForOfStatement,
-  ForStatement,
-  Statement,
-  VariableDeclaration,
-} from "acorn";
-import { type Code, type CodeLabel, type CodeLocal, get, i32, op, set } from "./code.ts";
+import type { BlockStatement, Expression, Statement, VariableDeclaration } from "acorn";
+import { type Code, type CodeLabel, i32, set } from "./code.ts";
 import { ANSWER } from "./encoder.ts";
-import { type CodeBlock, FunctionChecker, type FunctionPlace, namesOf } from "./functions.ts";
-import { CodeScope, type EventVector, intOf, type KnownNumber, type KnownValue, MOST_INT } from "./known.ts";
+import { type CodeBlock, type FunctionPlace, namesOf } from "./functions.ts";
+import { CodeScope, type KnownValue } from "./known.ts";
+import { LoopChecker } from "./loops.ts";
 import { nameOf } from "./members.ts";
 import { type BesideNode, type FunctionNode, isHarmless } from "./module-text.ts";
 import { Refusal, refuse } from "./refusal.ts";
 
-/** Rounds of a loop beyond which its end is not taken for near. */
-const MOST_ROUNDS = 65_536;
-
 /** Finds out the code of statements and of functions, which are written out wherever they are called. */
-export class StatementChecker extends FunctionChecker {
+export class StatementChecker extends LoopChecker {
   /** The code of a function of one event, whose result says what becomes of it. */
   derive(node: FunctionNode, done: CodeLabel): Code[] {
     const given: KnownValue[] = [{ is: "event", effects: [] }, { is: "given" }];
@@ -50,7 +41,7 @@ export class StatementChecker extends FunctionChecker {
     return nodes.flatMap(node => {
       if (node.type === "FunctionDeclaration") return [];
       try {
-        return this.#declaration(node, place);
+        return this.declaration(node, place);
       } catch (error) {
         if (!(error instanceof Refusal) || !node.declarations.every(isHarmless)) throw error;
         for (const { id } of node.declarations)
@@ -162,7 +153,7 @@ export class StatementChecker extends FunctionChecker {
       case "ExpressionStatement":
         return { code: this.effects(node.expression, place), ends: false };
       case "VariableDeclaration":
-        return { code: this.#declaration(node, place), ends: false };
+        return { code: this.declaration(node, place), ends: false };
       case "BlockStatement":
         return this.statements(node.body, { ...place, scope: new CodeScope(place.scope) });
       case "ReturnStatement":
@@ -170,10 +161,10 @@ export class StatementChecker extends FunctionChecker {
       case "IfStatement": {
         const test = this.test(node.test, place);
         const before = this.passed;
-        const then = this.#branch(node.consequent, place);
+        const then = this.branch(node.consequent, place);
         const afterThen = then.ends ? before : this.passed;
         this.passed = before;
-        const other = node.alternate ? this.#branch(node.alternate, place) : { code: [], ends: false };
+        const other = node.alternate ? this.branch(node.alternate, place) : { code: [], ends: false };
         this.passed = afterThen || (other.ends ? before : this.passed);
         return {
           code: [{ is: "if", test, yes: then.code, no: other.code }],
@@ -181,9 +172,9 @@ export class StatementChecker extends FunctionChecker {
         };
       }
       case "ForStatement":
-        return { code: this.#for(node, place), ends: false };
+        return { code: this.for(node, place), ends: false };
       case "ForOfStatement":
-        return { code: this.#forOf(node, place), ends: false };
+        return { code: this.forOf(node, place), ends: false };
       case "BreakStatement":
       case "ContinueStatement": {
         const label = node.type === "BreakStatement" ? place.breaks : place.continues;
@@ -191,13 +182,16 @@ export class StatementChecker extends FunctionChecker {
         return { code: [{ is: "br", label }], ends: true };
       }
       case "WhileStatement":
-      case "DoWhileStatement":
-        return refuse(
-          node,
-          "how often this loop runs is not known: a loop is compiled that counts from a number up to a constant or a vector's length",
-        );
+      case "DoWhileStatement": {
+        const { test, body, type } = node;
+        return {
+          code: this.anyLoop({ test, body, isDo: type === "DoWhileStatement" }, node, place),
+          ends: false,
+        };
+      }
       case "ThrowStatement":
-        return refuse(node, "what throws is not compiled");
+        // The host throws it: there it has its text and place.
+        return { code: this.parts.fuel.stop(node, "it throws here"), ends: true };
       default:
         return refuse(
           node,
@@ -206,11 +200,11 @@ export class StatementChecker extends FunctionChecker {
     }
   }
 
-  #branch(node: Statement, place: FunctionPlace): CodeBlock {
+  protected branch(node: Statement, place: FunctionPlace): CodeBlock {
     return this.#statement(node, { ...place, scope: new CodeScope(place.scope) });
   }
 
-  #declaration(node: VariableDeclaration, place: FunctionPlace): Code[] {
+  protected declaration(node: VariableDeclaration, place: FunctionPlace): Code[] {
     if (node.kind !== "const" && node.kind !== "let")
       return refuse(node, `${node.kind} is not compiled: const and let are`);
     return node.declarations.flatMap(({ id, init }) => {
@@ -218,134 +212,4 @@ export class StatementChecker extends FunctionChecker {
       return this.bind(id, this.value(init, place), place.scope, node.kind === "const");
     });
   }
-
-  // ---- loops
-
-  #forOf(node: ForOfStatement, place: FunctionPlace): Code[] {
-    const { left, right } = node;
-    const [declared] = left.type === "VariableDeclaration" ? left.declarations : [];
-    if (
-      node.await ||
-      left.type !== "VariableDeclaration" ||
-      left.kind === "var" ||
-      declared?.id.type !== "Identifier"
-    )
-      return refuse(node, "this loop is not compiled");
-    const { id } = declared;
-    const list = this.value(right, place);
-    if (list.is !== "vector") return refuse(right, `a loop over ${nameOf(list)} is not compiled`);
-    return this.loopOver(list.vector, node, (element, _, next, done) => {
-      const scope = new CodeScope(place.scope);
-      const bound = this.bind(id, element, scope, left.kind === "const");
-      const inside = { ...place, scope, loops: place.loops + 1, breaks: done, continues: next };
-      return [...bound, ...this.#branch(node.body, inside).code];
-    });
-  }
-
-  /** `for (let i = 0; i < values.length; i++)`: the counter alone changes itself, by a constant step, up to what is known to be near. */
-  #for(node: ForStatement, place: FunctionPlace): Code[] {
-    const { init, test, update } = node;
-    const scope = new CodeScope(place.scope);
-    const [first, ...rest] =
-      init?.type === "VariableDeclaration" && init.kind === "let" ? init.declarations : [];
-    const counts =
-      "a loop is compiled where it is written as for (let i = 0; i < END; i++), with END a constant or a vector's length";
-    if (first?.id.type !== "Identifier" || !first.init || !test || !update) return refuse(node, counts);
-    const { name } = first.id;
-    for (const { id } of [first, ...rest])
-      for (const known of namesOf(id)) scope.set(known, { is: "unready" });
-    const inner: FunctionPlace = { ...place, scope, loops: place.loops + 1 };
-    const begin = this.value(first.init, inner);
-    if (begin.is !== "number" || begin.int === undefined)
-      return refuse(first.init, "a loop's counter begins with an integer where it is compiled");
-    const counter: CodeLocal = { type: "i32" };
-    const raw: KnownNumber = intOf(get(counter), { lo: begin.int.lo, hi: MOST_INT });
-    scope.set(name, { is: "counter", value: raw });
-    const others = rest.flatMap(({ id, init: value }) => {
-      if (!value) return refuse(id, "a variable without a value to begin with is not compiled");
-      const known = this.value(value, inner);
-      // A function here would see the counter as it was at first.
-      if (known.is === "function") return refuse(value, "a function in the head of a loop is not compiled");
-      return this.bind(id, known, scope, false);
-    });
-    const step = stepOf(update, name);
-    if (step === undefined) return refuse(update, counts);
-    const isLess = test.type === "BinaryExpression" && (test.operator === "<" || test.operator === "<=");
-    if (!isLess || test.left.type !== "Identifier" || test.left.name !== name) return refuse(test, counts);
-    const bound = this.value(test.right, inner);
-    if (bound.is !== "number" || bound.int === undefined)
-      return refuse(
-        test.right,
-        "how often this loop runs is not known: its end is a constant or a vector's length where it is compiled",
-      );
-    const { hi, upTo, under } = bound.int;
-    const isStrict = test.operator === "<";
-    const last = isStrict ? hi - 1 : hi;
-    if (last + step > MOST_INT) return refuse(test, counts);
-    const vector: EventVector | undefined = upTo ?? under;
-    const rounds = last - begin.int.lo + 1;
-    if (vector === undefined && rounds > MOST_ROUNDS)
-      return refuse(test, `this loop may run ${rounds} times; more than ${MOST_ROUNDS} are not compiled`);
-    // Of a loop to a vector's end that begins before 0, the rounds before that are more than its elements.
-    if (vector !== undefined && begin.int.lo < 0)
-      return refuse(first.init, "a loop over a vector begins with 0 or more where it is compiled");
-    const isUnder = (isStrict && upTo !== undefined) || under !== undefined;
-    scope.set(name, {
-      is: "counter",
-      value: intOf(get(counter), {
-        lo: begin.int.lo,
-        hi: Math.max(last, begin.int.lo),
-        under: isUnder ? vector : undefined,
-      }),
-    });
-    const [round, next, done] = ["round", "next", "done"].map(label => ({ name: label })) as [
-      CodeLabel,
-      CodeLabel,
-      CodeLabel,
-    ];
-    const inside = { ...inner, scope: new CodeScope(scope), breaks: done, continues: next };
-    const body = this.#branch(node.body, inside);
-    const { line = 0, column = -1 } = node.loc?.start ?? {};
-    return [
-      set(counter, begin.code),
-      ...others,
-      {
-        is: "block",
-        label: done,
-        body: [
-          {
-            is: "loop",
-            label: round,
-            // One that runs up to the length itself runs once more.
-            trips: vector === undefined ? { most: Math.max(rounds, 0) } : { most: 1, of: vector },
-            line,
-            column: column + 1,
-            body: [
-              {
-                is: "brIf",
-                label: done,
-                test: op("i32.eqz", op(isStrict ? "i32.lt_s" : "i32.le_s", get(counter), bound.code)),
-              },
-              { is: "block", label: next, body: body.code },
-              set(counter, op("i32.add", get(counter), i32(step))),
-              { is: "br", label: round },
-            ],
-          },
-        ],
-      },
-    ];
-  }
-}
-
-/** The step of `i++`, `++i` and `i += STEP`. */
-function stepOf(update: Expression, name: string): number | undefined {
-  if (update.type === "UpdateExpression") {
-    const isOwn = update.argument.type === "Identifier" && update.argument.name === name;
-    return isOwn && update.operator === "++" ? 1 : undefined;
-  }
-  if (update.type !== "AssignmentExpression" || update.operator !== "+=") return undefined;
-  const isOwn = update.left.type === "Identifier" && update.left.name === name;
-  const step = update.right.type === "Literal" ? update.right.value : undefined;
-  const isStep = typeof step === "number" && Number.isInteger(step) && step > 0 && step <= MOST_ROUNDS;
-  return isOwn && isStep ? step : undefined;
 }

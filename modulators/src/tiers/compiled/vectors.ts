@@ -1,5 +1,18 @@
 import type { CallExpression, Expression, Node } from "acorn";
-import { type Code, type CodeLabel, type CodeLocal, get, i32, many, op, set } from "./code.ts";
+import {
+  COUNTED,
+  type Code,
+  type CodeLabel,
+  type CodeLocal,
+  f64,
+  get,
+  i32,
+  many,
+  op,
+  set,
+  type Trips,
+} from "./code.ts";
+import { costOf } from "./cost.ts";
 import { ExpressionChecker } from "./expressions.ts";
 import {
   booleanOf,
@@ -47,7 +60,9 @@ export abstract class VectorChecker extends ExpressionChecker {
     const counter = intOf(get(index), { lo: 0, hi: MOST_LENGTH, under: vector });
     const { line = 0, column = -1 } = node.loc?.start ?? {};
     const inner = body(element.read, counter, next, done);
+    const { trips, spent } = this.tripsOver(vector, inner, node, cap);
     return [
+      ...spent,
       set(index, i32(0)),
       {
         is: "block",
@@ -56,7 +71,7 @@ export abstract class VectorChecker extends ExpressionChecker {
           {
             is: "loop",
             label: round,
-            trips: { most: 1, of: vector, cap },
+            trips,
             line,
             column: column + 1,
             body: [
@@ -76,6 +91,19 @@ export abstract class VectorChecker extends ExpressionChecker {
     ];
   }
 
+  /** How often a loop over a vector runs: a part of the bound, or counted as it runs where that would be a product, or the array is the program's own. */
+  protected tripsOver(
+    vector: EventVector,
+    body: readonly Code[],
+    node: Node,
+    cap?: number,
+  ): { readonly trips: Trips; readonly spent: readonly Code[] } {
+    if (vector.made === undefined && costOf(body).perElement.size === 0)
+      return { trips: { most: 1, of: vector, cap }, spent: [] };
+    const rounds = op("f64.add", op("f64.convert_i32_s", get(vector.length)), f64(2));
+    return { trips: COUNTED, spent: this.parts.fuel.spend(body, node, rounds) };
+  }
+
   protected vectorCall(
     vector: EventVector,
     name: string,
@@ -86,7 +114,7 @@ export abstract class VectorChecker extends ExpressionChecker {
     if (first === undefined || first.type === "SpreadElement")
       return refuse(node, `this call of ${name} is not compiled`);
     const inLoop = { ...place, loops: place.loops + 1 };
-    const list: KnownValue = { is: "vector", vector };
+    const list: KnownValue = { is: "vector", vector, effects: [] };
     if (name === "some" || name === "every") {
       if (more.length > 0) return refuse(node, `${name} is compiled with one argument`);
       const called = this.#callback(first, place);

@@ -360,6 +360,7 @@ export class LocalTier implements Tier {
       if (running.mostPerSecond !== mostPerSecond) tell(() => this.#events.onRate?.(derived));
     } catch (thrown) {
       this.#working = outer;
+      if (this.goesOn(derived, thrown)) return;
       for (const run of made(local)) this.#handOut(run, derived, false);
       this.forget(derived);
       tell(() => this.#events.onRemoved(derived, JechoError.from(thrown)));
@@ -387,6 +388,11 @@ export class LocalTier implements Tier {
     feed.modulators.delete(derived);
     feed.waiting.delete(local);
     if (feed.modulators.size === 0) this.#feeds.delete(running.channel);
+  }
+
+  /** Whether a modulator whose turn ended so goes on elsewhere; it has left then. */
+  protected goesOn(_derived: number, _thrown: unknown): boolean {
+    return false;
   }
 
   /** Nothing more of a modulator comes. */

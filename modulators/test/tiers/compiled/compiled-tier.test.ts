@@ -307,6 +307,98 @@ test("what it makes goes out as a host writes it, byte by byte, in its order and
   expect(compiled?.stations).toEqual([10, 1, 1, 20, -2, 3, 1, 30, 40, 1, 70, 80]);
 });
 
+test("MOE-27: a run in which it comes to what is not compiled goes to the host whole, and nothing of it has gone out before", async () => {
+  await using bench = new Bench();
+  await bench.install(
+    modulatorFrom((event, { urgent }) => {
+      if (event.station === 5) throw new RangeError("five");
+      return event.station !== 2 || urgent(event);
+    }),
+  );
+  bench.enqueue(Reading, readings(1, 2), "first");
+  expect(bench.stations).toEqual([1, -2]);
+  bench.enqueue(Reading, readings(3, 2, 5, 4), "second");
+  expect(bench.stations).toEqual([1, -2]);
+  expect(bench.placement).toEqual({ tier: "hosted", why: expect.stringContaining("it throws here (line") });
+  await bench.environment.settled();
+  // In the host it throws at the same event, and a turn that fails makes nothing.
+  expect(bench.stations).toEqual([1, -2]);
+  expect(bench.removed.map(({ message }) => message)).toEqual([expect.stringContaining("five")]);
+  expect(bench.impaired).toEqual([]);
+  expect(bench.done).toEqual(["first", "second"]);
+});
+
+test("MOE-27: one with fields that stops begins anew in the host, and says so", async () => {
+  await using bench = new Bench();
+  const text = `import { FifoModulator } from "jecho:moe"; export default class extends FifoModulator { n = 0; enqueue(event) { if (event.station === 3 && this.n > 1) throw new Error("three"); if (++this.n < 3) super.enqueue(event); } }`;
+  await bench.install(modulatorFrom(text));
+  bench.enqueue(Reading, readings(1, 2, 4));
+  bench.enqueue(Reading, readings(3, 5));
+  await bench.environment.settled();
+  expect(bench.stations).toEqual([1, 2, 3, 5]);
+  expect(bench.impaired.map(({ code }) => code)).toEqual(["MODULATOR_RESTARTED"]);
+});
+
+test("MOE-27: a loop of unknown length takes no more steps than its producer allows, for an event and for a run", async () => {
+  const sum = modulatorFrom(event => {
+    let sum = 0;
+    for (let i = 0; i < event.station; i++) for (let j = 0; j < event.station; j++) sum += j;
+    while (sum > 10) sum -= 10;
+    return sum % 2 === 1;
+  });
+  const outcomes = [];
+  for (const mostPerEvent of [0, 10_000]) {
+    await using bench = new Bench({ mostPerEvent });
+    await bench.install(sum);
+    bench.enqueue(Reading, readings(3, 5, 6, -7));
+    const early = bench.placement?.tier;
+    bench.enqueue(Reading, readings(7, 300, 3));
+    await bench.environment.settled();
+    expect([early, bench.placement?.tier]).toEqual([mostPerEvent > 0 ? "compiled" : "hosted", "hosted"]);
+    outcomes.push(bench.stations);
+  }
+  expect(outcomes[1]).toEqual(outcomes[0]);
+  await using bench = new Bench({ mostPerEvent: 1e9 });
+  await bench.install(sum);
+  bench.enqueue(Reading, readings(...Array.from({ length: 4000 }, () => 9)));
+  // Each alone would do.
+  expect(bench.placement?.why).toContain("more steps than its producer allows");
+});
+
+test("arrays that it makes are those of a host, at every index and length, and one that finds no room stops", async () => {
+  const array = modulatorFrom(({ station, celsius }) => {
+    const all = new Float32Array(station);
+    for (const at of celsius) {
+      all[at] = (all[at] ?? 7) + at;
+      all[-at] = 1;
+    }
+    all[0] = (all[0] as number) + 1;
+    const few = new Int16Array(all.length / 2);
+    for (let i = 0; i < few.length; i++) few[i] = (all[i] as number) * 40_000;
+    return few.length > 2 ? { station: few[1] ?? 0, celsius: all } : { station, celsius: few };
+  });
+  const odd = [0, -0, 1, 2, 0.5, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31, 2 ** 32, 4];
+  const events = [0, 1, 5, 9, 70_000].map(station => ({ station, celsius: Float32Array.from(odd) }));
+  const outcomes = [];
+  for (const local of [true, false]) {
+    await using bench = new Bench({ local, mostPerEvent: 1e6 });
+    await bench.install(array);
+    bench.enqueue(Reading, events.slice(0, 4));
+    expect(bench.placement?.tier).toBe(local ? "compiled" : "hosted");
+    bench.enqueue(Reading, events);
+    await bench.environment.settled();
+    if (local) expect(bench.placement?.why).toContain("a Float32Array of a length that is not compiled");
+    bench.enqueue(Reading, [{ station: -1, celsius: Float32Array.from(odd) }]);
+    await bench.environment.settled();
+    expect(bench.removed.map(({ message }) => message)).toEqual([
+      expect.stringMatching(/Invalid typed array length/),
+    ]);
+    outcomes.push(bench.bytes);
+  }
+  expect(outcomes[0]).toEqual(outcomes[1]);
+  expect(outcomes[0]?.length).toBe(9);
+});
+
 test("a class that declares its output makes events of that type, and of what it was written for where it says that alone", async () => {
   const Made = type("Mean", { mean: "float64", ok: "bool", name: "string", all: "float32[]" });
   const output = `static output = ${JSON.stringify({ name: "Mean", description: { mean: "float64", ok: "bool", name: "string", all: "float32[]" } })};`;

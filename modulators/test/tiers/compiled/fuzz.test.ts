@@ -23,6 +23,10 @@ test.each([
   ["another field", /event\.wide\b/g, "event.small"],
   ["another beginning of a field", "n = 0;", "n = 1;"],
   ["another field of a parent", "from = this.parameters.deep.by * 2", "from = 0"],
+  ["another element of an array", /(x\d+\[[^\]]+\]) = /g, "$1 = 1 + "],
+  ["a loop of another length", /% 6/g, "% 5"],
+  ["another value of what is not there", " ?? ", " + 1 ?? "],
+  ["a program that does not throw", 'throw new RangeError("thrown")', "return true"],
   ["a check that refuses less", "n < 3;", "n < 1e9;"],
 ] as const)("MOE-27: %s on one side alone is found by random programs", async (_, wrong, instead) => {
   await using fuzzer = new Fuzzer(text => text.replaceAll(wrong, instead));

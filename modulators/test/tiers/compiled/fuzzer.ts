@@ -39,6 +39,8 @@ export interface FuzzResult {
   pairs: number;
   /** Programs that were refused, for the fuzzer writes some that are. */
   refused: number;
+  /** Programs that stopped at some event, and went on in a host. Of those with fields, which then begin anew, nothing is compared. */
+  stopped: number;
   readonly reasons: Map<string, number>;
   readonly differences: Difference[];
 }
@@ -48,7 +50,14 @@ export class Fuzzer implements AsyncDisposable {
   readonly #compiled = new Side({});
   readonly #hosted = new Side({ local: false, engine: "isolated-vm" });
   readonly #sabotage: (text: string) => string;
-  readonly result: FuzzResult = { programs: 0, pairs: 0, refused: 0, reasons: new Map(), differences: [] };
+  readonly result: FuzzResult = {
+    programs: 0,
+    pairs: 0,
+    refused: 0,
+    stopped: 0,
+    reasons: new Map(),
+    differences: [],
+  };
 
   /** @param sabotage changes the texts of one side, for a test to see that a difference is found. Default: leaves them as they are */
   constructor(sabotage = (text: string) => text) {
@@ -135,16 +144,19 @@ export class Fuzzer implements AsyncDisposable {
 
   async #compare(
     seed: number,
-    installed: readonly { readonly derived: number; readonly text: string }[],
+    installed: readonly { readonly derived: number; readonly text: string; readonly isClass?: boolean }[],
     events: number,
   ): Promise<void> {
     const { result } = this;
     // Programs that cost too much by an event go on in the host there, too.
     await Promise.all([this.#compiled.settled(), this.#hosted.settled()]);
-    for (const { derived, text } of installed) {
+    for (const { derived, text, isClass = false } of installed) {
       result.programs++;
       result.pairs += events;
-      const [compiled, hosted] = [this.#compiled.take(derived), this.#hosted.take(derived)];
+      const stopped = this.#compiled.hasStopped(derived);
+      const [compiled, hosted] = [this.#compiled.take(derived, stopped), this.#hosted.take(derived, stopped)];
+      if (stopped) result.stopped++;
+      if (stopped && isClass) continue;
       if (compiled !== hosted) result.differences.push({ seed, text, compiled, hosted });
     }
   }
@@ -153,10 +165,10 @@ export class Fuzzer implements AsyncDisposable {
     const all = seeds.map(seed => ({ seed, ...randomProgram(seeded(seed)) }));
     const random = seeded(~(seeds[0] as number));
     const encoded = Array.from({ length: events }, () => encodedEvent(random));
-    const installed: { derived: number; text: string }[] = [];
+    const installed: { derived: number; text: string; isClass: boolean }[] = [];
     for (const program of all)
       if (await this.#install(program.seed, modulatorOf(program), program.makes))
-        installed.push({ derived: program.seed, text: program.text });
+        installed.push({ derived: program.seed, text: program.text, isClass: program.isClass });
     // Two runs: what a modulator keeps has to outlive the first.
     const half = Math.ceil(events / 2);
     for (const part of [encoded.slice(0, half), encoded.slice(half)]) {
@@ -201,12 +213,14 @@ class Side {
   readonly #making = new Set<number>();
   /** The newest event that each has been through, and the number of all that were given. */
   readonly #seen = new Map<number, number>();
+  readonly #stopped = new Set<number>();
   #raised = 0;
 
   constructor(options: ConstructorParameters<typeof ModulatorEnvironment>[0]) {
     const events: TierEvents = {
       onEvents: (frame, derived) => this.#receive(frame, derived),
       onSeen: (derived, { through }) => this.#seen.set(derived, through),
+      onTier: derived => this.#stopped.add(derived),
       onRemoved: (derived, error) => this.#put(derived, `removed: ${error.message}`),
     };
     const limits = {
@@ -222,6 +236,7 @@ class Side {
   /** @returns why it was not compiled; "" where it was */
   async install(derived: number, modulator: Modulator, makes: boolean): Promise<string> {
     if (makes) this.#making.add(derived);
+    else this.#making.delete(derived);
     const table = modulatorTable(modulator);
     const installed = this.#environment.install({
       derived,
@@ -258,10 +273,16 @@ class Side {
     return this.#environment.settled();
   }
 
+  /** Whether a modulator that was compiled is hosted now. */
+  hasStopped(derived: number): boolean {
+    return this.#stopped.delete(derived);
+  }
+
   /** What a modulator was given and let through, as text; it is gone then. */
-  take(derived: number): string {
+  take(derived: number, hasStopped = false): string {
     this.#environment.tellSeen(derived);
-    const given = this.#environment.modulators.get(derived)?.eventsIn;
+    // A host counts what it was given itself.
+    const given = hasStopped ? "some" : this.#environment.modulators.get(derived)?.eventsIn;
     const text = [`${given} to ${this.#seen.get(derived)}:`, ...(this.#out.get(derived) ?? [])].join(" ");
     this.#out.delete(derived);
     this.#seen.delete(derived);

@@ -84,6 +84,7 @@ export const TEXTS = [
 ];
 /** Texts that others read the same as: with U+FFFD, with half of a surrogate pair. */
 const ODD_TEXTS = ["\ufffd", "a\ufffd", "\ud800", "a\udc00b"];
+const ARRAYS = "Float32 Float64 Int8 Int16 Int32 Uint8 Uint16 Uint32".split(" ").map(kind => `${kind}Array`);
 const MATH_1 = "abs ceil floor trunc sqrt round sign sin cos exp log cbrt log2 fround".split(" ");
 const MATH_2 = "max min atan2 pow hypot".split(" ");
 
@@ -147,6 +148,8 @@ class Writer {
   #assignable: string[] = [];
   #counters: { readonly name: string; readonly vector: string }[] = [];
   #helpers: string[] = [];
+  /** Arrays that the program has made. */
+  #arrays: string[] = [];
   #isClass = false;
   #makes = false;
   #hasReturn = true;
@@ -261,7 +264,7 @@ class Writer {
         () => `whole: (${this.#number(2)}) | 0`,
         () => `flag: ${this.#bool(1)}`,
         () => `word: ${this.#pick(["event.word", "parameters.key", JSON.stringify(this.#pick(TEXTS))])}`,
-        () => "wides: event.wides",
+        () => `wides: ${this.#pick(["event.wides", ...this.#arrays])}`,
         () => `wides: [${this.#number(1)}, ${this.#number(1)}]`,
         () =>
           `smalls: ${this.#pick(["Float32", "Int16", "Uint8", "Float64"])}Array.of(${this.#number(1)}, ${this.#number(1)})`,
@@ -281,7 +284,7 @@ class Writer {
       `isIt: ${this.#bool(2)}`,
       `text: ${this.#pick(["event.word", "parameters.key", JSON.stringify(this.#pick(TEXTS))])}`,
       this.#random() < 0.5
-        ? "list: event.wides"
+        ? `list: ${this.#pick(["event.wides", ...this.#arrays, ...this.#arrays])}`
         : `list: Float64Array.of(${this.#number(2)}, ${this.#leaf()})`,
       `rest: ${this.#number(1)}`,
       "other: 3",
@@ -297,11 +300,12 @@ class Writer {
 
   /** Statements in braces: what they declare is not there behind them. */
   #block(depth: number): string {
-    const [readable, assignable, counters, helpers] = [
+    const [readable, assignable, counters, helpers, arrays] = [
       [...this.#readable],
       [...this.#assignable],
       [...this.#counters],
       [...this.#helpers],
+      [...this.#arrays],
     ];
     const lines = [this.#statement(depth)];
     if (this.#random() < 0.5) lines.push(this.#statement(depth));
@@ -309,12 +313,19 @@ class Writer {
     this.#assignable = assignable;
     this.#counters = counters;
     this.#helpers = helpers;
+    this.#arrays = arrays;
     return `{ ${lines.join(" ")} }`;
   }
 
   #statement(depth: number): string {
-    const kind = Math.floor(this.#random() * 10);
+    const kind = Math.floor(this.#random() * 13);
     if (kind < 2 || depth === 0) return this.#declaration();
+    if (kind === 10) return this.#array();
+    if (kind === 11) return this.#round(depth);
+    if (kind === 12)
+      return this.#isClass || this.#random() < 0.5
+        ? this.#array()
+        : `if (${this.#bool(1)} && ${this.#bool(1)}) throw new RangeError("thrown");`;
     if (kind < 4) return this.#assignment();
     if (kind === 4) return `if (${this.#bool(2)}) ${this.#block(depth - 1)}`;
     if (kind === 5) return `if (${this.#bool(2)}) ${this.#block(depth - 1)} else ${this.#block(depth - 1)}`;
@@ -365,6 +376,56 @@ class Writer {
     this.#counters = before.counters;
     this.#readable = before.readable;
     return `for (let ${name} = ${from}; ${name} ${this.#pick(["<", "<="])} ${end}; ${step}) ${body}`;
+  }
+
+  /** Of lengths that are sound, mostly: others throw. */
+  #array(): string {
+    const name = this.#name();
+    const length = this.#pick([
+      () => `${Math.floor(this.#random() * 6)}`,
+      () => `event.${this.#pick(VECTORS)}.length`,
+      () => `Math.abs(${this.#number(1)}) % 6`,
+      () => `(${this.#leaf()}) & 7`,
+      () => `${this.#leaf()} % 5`,
+    ])();
+    const kind = this.#pick(ARRAYS);
+    this.#arrays.push(name);
+    const index = this.#pick([
+      "0",
+      "1",
+      "2",
+      "event.byte % 4",
+      "event.tiny",
+      ...this.#counters.map(one => one.name),
+    ]);
+    this.#assignable.push(`${name}[${index}]`);
+    this.#readable.push(`${name}.length`, `(+${name}[${index}])`, `(${name}[1] ?? ${this.#pick(LITERALS)})`);
+    return `const ${name} = new ${kind}(${length}); ${name}[${index}] = ${this.#number(2)};`;
+  }
+
+  /** A loop of which it is not known from its text how often it runs. */
+  #round(depth: number): string {
+    const name = this.#name();
+    const end = this.#pick([
+      () => `event.${this.#pick(["byte", "whole", "wide"])} % 6`,
+      () => `Math.abs(${this.#number(1)}) % 5`,
+      () => this.#pick(["3", "2.5", "NaN", ...this.#arrays.map(array => `${array}.length`)]),
+    ])();
+    const body = (): string => {
+      const readable = [...this.#readable];
+      this.#readable.push(name);
+      const text = `{ ${this.#random() < 0.2 ? `if (${this.#bool(1)}) ${this.#pick(["break", "continue"])};` : ""} ${this.#block(depth - 1)} }`;
+      this.#readable = readable;
+      return text;
+    };
+    return this.#pick([
+      () => `let ${name} = 0; while (${name}++ < ${end}) ${body()}`,
+      () => `let ${name} = 0; do ${body()} while (++${name} < ${end});`,
+      () => `for (let ${name} = ${end}; ${name} > 0; ${name}--) ${body()}`,
+      () =>
+        `for (let ${name} = ${this.#pick(["0", "1"])}; ${name} ${this.#pick(["<", "<="])} ${end}; ${name} += ${this.#pick(["1", "2"])}) ${body()}`,
+      () => `for (const ${name} of event.${this.#pick(VECTORS)}) ${body()}`,
+    ])();
   }
 
   #over(_depth: number): string {

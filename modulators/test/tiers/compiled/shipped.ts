@@ -152,3 +152,23 @@ export function verdictsOn(all: readonly ShippedModulator[]): Record<string, str
     }),
   );
 }
+
+/** A random event whose fields are near those that the modulators look for. */
+export function randomEventOf(of: Type, random: () => number): object {
+  const near = (): number => Math.floor(random() * 2000 - 60) / 4;
+  const rows = 1 + Math.floor(random() * 6);
+  const columns = 1 + Math.floor(random() * 9);
+  const known: Record<string, unknown> = {
+    rows,
+    columns,
+    station: 5 + Math.floor(random() * 4),
+    symbol: "GT",
+    layer: 0,
+  };
+  const entries = of.root.fields.map(({ name, kind }) => {
+    const value = kind.is === "vector" ? Float32Array.from({ length: rows * columns }, near) : near();
+    const isWhole = kind.is === "scalar" && /int/.test(kind.scalar);
+    return [name, known[name] ?? (isWhole ? Math.abs(Math.floor(value as number)) : value)];
+  });
+  return Object.fromEntries(entries);
+}

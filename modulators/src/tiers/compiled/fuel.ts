@@ -1,0 +1,84 @@
+import type { Node } from "acorn";
+import { type Code, type CodeLabel, type CodeLocal, f64, get, i32, type LengthOf, op, set } from "./code.ts";
+import { costOf } from "./cost.ts";
+import { ANSWER } from "./encoder.ts";
+import { Refusal, refuse } from "./refusal.ts";
+
+/** Most places where one program may stop. */
+const MOST_STOPS = 1000;
+
+/**
+ * What is only known while a program runs: how often its loops run, and whether it comes to a place that is not compiled. There it stops at the
+ * event, of which nothing has gone out by then, and a host takes the run from its beginning.
+ */
+export class Fuel {
+  /** Reasons why it may stop, by the number that it then leaves, from 1. */
+  readonly stops: Refusal[] = [];
+  /** The number that it leaves; 0 as long as it has not stopped. */
+  readonly stopped: CodeLocal = { type: "i32" };
+  readonly #left: CodeLocal = { type: "f64" };
+  readonly #answer: CodeLocal;
+  readonly #done: CodeLabel;
+  #isUsed = false;
+  /** Whether the code that is being written belongs to an event. */
+  isOpen = false;
+
+  /** @param done the end of the event's code */
+  constructor(answer: CodeLocal, done: CodeLabel) {
+    this.#answer = answer;
+    this.#done = done;
+  }
+
+  /** Whether the program counts steps as it runs. */
+  get isUsed(): boolean {
+    return this.#isUsed;
+  }
+
+  /** Code that gives an event its steps. */
+  get begin(): Code[] {
+    return this.#isUsed ? [set(this.#left, { is: "fuel" })] : [];
+  }
+
+  /** Code that stops the program. */
+  stop(node: Node, why: string): Code[] {
+    const { line = 0, column = -1 } = node.loc?.start ?? {};
+    if (!this.isOpen) return refuse(node, "this is compiled where an event is looked at");
+    if (this.stops.length === MOST_STOPS)
+      return refuse(node, "it has more places to stop at than are compiled");
+    const number = this.stops.push(new Refusal(why, line, column + 1));
+    return [
+      set(this.stopped, i32(number)),
+      set(this.#answer, i32(ANSWER.broken)),
+      { is: "br", label: this.#done },
+    ];
+  }
+
+  stopIf(test: Code, node: Node, why: string): Code {
+    return { is: "if", test, yes: this.stop(node, why), no: [] };
+  }
+
+  /** Code that counts the steps of this code, as often as `times` says, and stops where there are not so many left. */
+  spend(body: readonly Code[], node: Node, times: Code = f64(1)): Code[] {
+    this.#isUsed = true;
+    const { steps, perElement } = costOf(body);
+    let all: Code = f64(steps);
+    for (const [of, each] of perElement)
+      all = op("f64.add", all, op("f64.mul", f64(each), lengthOf(of, node)));
+    const left = get(this.#left);
+    return [
+      set(this.#left, op("f64.sub", left, op("f64.mul", all, times))),
+      // NaN is not enough either.
+      this.stopIf(
+        op("i32.eqz", op("f64.ge", left, f64(0))),
+        node,
+        "an event may take more steps than its producer allows",
+      ),
+    ];
+  }
+}
+
+function lengthOf(of: LengthOf, node: Node): Code {
+  return of.length === undefined
+    ? refuse(node, "this is not compiled in a loop")
+    : op("f64.convert_i32_u", get(of.length));
+}
