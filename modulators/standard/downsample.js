@@ -13,13 +13,13 @@ const METHODS = {
   },
   /** @param {ArrayLike<number>} values @param {number} from @param {number} to */
   min(values, from, to) {
-    let least = values[from];
+    let least = +values[from];
     for (let i = from + 1; i < to; i++) if (values[i] < least || Number.isNaN(least)) least = values[i];
     return least;
   },
   /** @param {ArrayLike<number>} values @param {number} from @param {number} to */
   max(values, from, to) {
-    let most = values[from];
+    let most = +values[from];
     for (let i = from + 1; i < to; i++) if (values[i] > most || Number.isNaN(most)) most = values[i];
     return most;
   },

@@ -113,6 +113,7 @@ export abstract class ArrayChecker extends VectorChecker {
       start: from,
       read: at => elementOf(kind, name, at),
       made: name,
+      array: name,
     };
     return { is: "vector", vector, effects };
   }

@@ -36,6 +36,8 @@ export abstract class CallChecker extends ArrayChecker {
         callee.property.type === "PrivateIdentifier"
           ? `#${callee.property.name}`
           : (callee.property as { name?: string }).name;
+      if (callee.computed && !isPass && callee.property.type !== "PrivateIdentifier")
+        return this.#called(this.value(callee, place), node, place);
       if (callee.computed || name === undefined || callee.optional)
         return refuse(node, "this call is not compiled");
       if (isPass) return this.#pass(name, node, place);
@@ -78,7 +80,10 @@ export abstract class CallChecker extends ArrayChecker {
       return { is: "plain", effects: event.effects };
     }
     if (name === "Math.max" || name === "Math.min") return this.#extreme(name, node, place);
-    const args = this.#arguments(node, place).map((arg, i) => this.asNumber(arg, node.arguments[i] as Node));
+    const args = this.#arguments(node, place).map((arg, i) => {
+      const number = this.asNumber(arg, node.arguments[i] as Node);
+      return name === "Number.isNaN" ? this.sure(number, node) : number;
+    });
     if (name.endsWith(".of")) return this.numbers(name.slice(0, -".of".length) as NumberArray, args);
     const result = callBuiltin(name, args);
     return typeof result === "string" ? refuse(node, result) : result;

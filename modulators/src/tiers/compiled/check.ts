@@ -32,6 +32,8 @@ export interface CheckedAgainst {
   readonly writer: Type;
   readonly parameters: DataShape;
   readonly objects: DataShape;
+  /** The value of a parameter, by its path: what is made of the text holds for that value alone. */
+  readonly pin: (path: string) => unknown;
 }
 
 /** A text that can be compiled: its code, and what is known about that. */
@@ -65,7 +67,7 @@ export interface CheckedProgram {
  */
 export function checkProgram(
   text: ModuleText,
-  { writer, parameters, objects }: CheckedAgainst,
+  { writer, parameters, objects, pin }: CheckedAgainst,
 ): CheckedProgram {
   const [start, end, answer, marked] = ["i32", "i32", "i32", "i32"].map(() => ({ type: "i32" })) as [
     CodeLocal,
@@ -90,6 +92,7 @@ export function checkProgram(
     parameters: dataOf(parameters, "parameters") ?? { is: "data", shape: parameters, path: "parameters" },
     objects: { is: "data", shape: objects, path: "objects" },
     data: dataOf,
+    pin,
     answer,
     marked,
   };

@@ -274,11 +274,10 @@ class CompiledSandbox implements Sandbox {
 
   #instantiate(type: number): CompiledInstance {
     const writer = this.#types[type - 1];
-    const { parameters, objects } = this.#data;
     const verdict =
       writer === undefined
         ? new Refusal("events without a type are not compiled")
-        : compileText(this.#source, { writer, parameters: shapeOf(parameters), objects: shapeOf(objects) });
+        : compileText(this.#source, writer, this.#data);
     if (verdict instanceof Refusal) throw new JechoError("MODULATOR_FAILED", verdict.message);
     const functions = this.#functionsOf(verdict);
     return {

@@ -3,7 +3,7 @@ import { fieldKinds } from "../../sandbox/field-kinds.ts";
 import { ENGINE } from "./builtins.ts";
 import { type CheckedAgainst, type CheckedProgram, checkProgram } from "./check.ts";
 import type { CodeGlobal } from "./code.ts";
-import { shapeOf, shapeText } from "./data-shape.ts";
+import { dataAt, shapeOf, shapeText } from "./data-shape.ts";
 import { encodeModule } from "./encoder.ts";
 import { type ModuleText, readModule } from "./module-text.ts";
 import { Refusal } from "./refusal.ts";
@@ -33,7 +33,15 @@ interface ReadText {
   readonly number: number;
 }
 
-const verdicts = new Map<string, TextVerdict>();
+/** Verdicts on a text for data of one shape: more than one where it reads values of its parameters as names. */
+interface ShapeVerdicts {
+  /** Paths of these values. */
+  readonly pinned: Set<string>;
+  /** By these values. */
+  readonly verdicts: Map<string, TextVerdict>;
+}
+
+const verdicts = new Map<string, ShapeVerdicts>();
 /** By their sources. */
 const texts = new Map<string, ReadText>();
 let newest = 0;
@@ -43,16 +51,26 @@ export function readText(source: string): ModuleText | Refusal {
   return textOf(source).text;
 }
 
-/** Compiles a text. The same again, for the same types, costs nothing. */
-export function compileText(source: string, against: CheckedAgainst): TextVerdict {
+/** Compiles a text for events of a type and for data of this shape. The same again costs nothing. */
+export function compileText(source: string, writer: Type, data: GivenData): TextVerdict {
   const { text, number } = textOf(source);
   if (text instanceof Refusal) return text;
-  const { writer, parameters, objects } = against;
+  const [parameters, objects] = [shapeOf(data.parameters), shapeOf(data.objects)];
   const key = `${number} ${writer.token} ${shapeText(parameters)} ${shapeText(objects)}`;
-  let verdict = verdicts.get(key);
+  const known = verdicts.get(key) ?? { pinned: new Set(), verdicts: new Map<string, TextVerdict>() };
+  if (!verdicts.has(key)) keep(verdicts, key, known);
+  const { pinned } = known;
+  const values = (): string => JSON.stringify(Array.from(pinned, path => dataAt(data, path.split("\n"))));
+  let verdict = known.verdicts.get(values());
   if (verdict === undefined) {
-    verdict = attempt(source, () => made(text, against));
-    keep(verdicts, key, verdict);
+    const before = pinned.size;
+    const pin = (path: string): unknown => {
+      pinned.add(path);
+      return dataAt(data, path.split("\n"));
+    };
+    verdict = attempt(source, () => made(text, { writer, parameters, objects, pin }));
+    if (pinned.size > before) known.verdicts.clear();
+    keep(known.verdicts, values(), verdict);
   }
   return verdict;
 }
@@ -65,7 +83,8 @@ export interface GivenData {
 }
 
 /** Compiles a text for events of a type and for this very data, which the class' own checks have to let pass. */
-export function compileFor(source: string, writer: Type, { parameters, objects }: GivenData): TextVerdict {
+export function compileFor(source: string, writer: Type, data: GivenData): TextVerdict {
+  const { parameters, objects } = data;
   const text = readText(source);
   if (text instanceof Refusal) return text;
   const fields = fieldKinds((text.input ?? writer).root);
@@ -73,7 +92,7 @@ export function compileFor(source: string, writer: Type, { parameters, objects }
     refusalOfCheck(text, "check", [parameters, objects]) ??
     refusalOfCheck(text, "checkInput", [fields, parameters]);
   if (refusal !== undefined) return refusal.in(source);
-  return compileText(source, { writer, parameters: shapeOf(parameters), objects: shapeOf(objects) });
+  return compileText(source, writer, data);
 }
 
 function textOf(source: string): ReadText {

@@ -23,6 +23,7 @@ import {
   type KnownNumber,
   type KnownValue,
   maybeOf,
+  type NumberArray,
   numberOf,
 } from "./known.ts";
 
@@ -37,6 +38,17 @@ const INTS: Readonly<Partial<Record<ScalarName, readonly [load: LoadName, lo: nu
   int16: ["i32.load16_s", -0x8000, 0x7fff],
   uint16: ["i32.load16_u", 0, 0xffff],
   int32: ["i32.load", -0x8000_0000, 0x7fff_ffff],
+};
+
+const ARRAYS: Readonly<Partial<Record<ScalarName, NumberArray>>> = {
+  float32: "Float32Array",
+  float64: "Float64Array",
+  int8: "Int8Array",
+  int16: "Int16Array",
+  int32: "Int32Array",
+  uint8: "Uint8Array",
+  uint16: "Uint16Array",
+  uint32: "Uint32Array",
 };
 
 /** The code of a label's end is jumped to with `answer` set where the event is broken. */
@@ -156,7 +168,9 @@ export class EventCode {
     if (isWide) return `the vector "${name}" has integers of 64 bits`;
     const elementBytes = SCALAR_BYTES[scalar];
     const { length, start } = this.#elements(source, elementBytes);
-    const vector: EventVector = { name, elementBytes, length, start, read: at => element(scalar, at) };
+    // Where the two differ, the event's own reader makes the array.
+    const array = read === scalar ? ARRAYS[scalar] : undefined;
+    const vector: EventVector = { name, elementBytes, length, start, array, read: at => element(scalar, at) };
     return { is: "vector", vector, effects: [] };
   }
 

@@ -160,6 +160,7 @@ export abstract class ExpressionChecker extends ObjectChecker {
           : { is: "if", test, yes: [], no: right },
       ];
     }
+    if (node.type === "SequenceExpression") return node.expressions.flatMap(one => this.effects(one, place));
     const value = this.value(node, place);
     return value.is === "object" && value.urgent
       ? refuse(node, "an object that is marked is compiled where it goes out")
@@ -195,7 +196,8 @@ export abstract class ExpressionChecker extends ObjectChecker {
     const [a, b] = [this.value(left, place), this.value(right, place)];
     const isEquality = ["==", "===", "!=", "!=="].includes(operator);
     if (isEquality && !(a.is === "number" && b.is === "number")) return this.#equality(node, a, b);
-    const [x, y] = [this.asNumber(a, left), this.asNumber(b, right)];
+    const [all, y] = [this.asNumber(a, left), this.asNumber(b, right)];
+    const x = isEquality && y.maybe ? this.sure(all, left) : all;
     if (isEquality && x.maybe && y.maybe)
       return refuse(node, "both sides may be undefined, and be equal yes: this is not compiled");
     return (
@@ -346,8 +348,9 @@ export abstract class ExpressionChecker extends ObjectChecker {
     if (read.is === "boolean" && value.is === "boolean") return booleanOf(store(value.code));
     if (read.is !== "number" || value.is !== "number")
       return refuse(node, `what was ${nameOf(read)} becomes ${nameOf(value)}: this is not compiled`);
-    if (value.maybe && !maybe) return refuse(node, "it may become undefined, which is not compiled");
-    return { ...(value.maybe ? maybeOf(store(wide(value))) : numberOf(store(wide(value)))) };
+    const number = maybe ? value : this.sure(value, node);
+    if (number.maybe && !maybe) return refuse(node, "it may become undefined, which is not compiled");
+    return { ...(number.maybe ? maybeOf(store(wide(number))) : numberOf(store(wide(number)))) };
   }
 }
 

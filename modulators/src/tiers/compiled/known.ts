@@ -7,6 +7,8 @@ export interface EventVector extends LengthOf {
   readonly length: CodeLocal;
   /** The kind of typed array, of one that the program has made and may write to; undefined for an event's own. */
   readonly made?: NumberArray | undefined;
+  /** The kind of typed array that it is; undefined where that is not known. */
+  readonly array?: NumberArray | undefined;
   readonly start: CodeLocal;
   /** One element, at this address. */
   readonly read: (at: Code) => KnownNumber;
@@ -122,6 +124,11 @@ export type KnownValue =
       readonly node: FunctionNode;
       readonly scope: CodeScope;
       readonly hasThis: boolean;
+    }
+  /** An object of functions, by their names. */
+  | {
+      readonly is: "functions";
+      readonly members: ReadonlyMap<string, Extract<KnownValue, { is: "function" }>>;
     }
   /** A function of the language or of "jecho:moe", by its name, or a group of such. */
   | { readonly is: "builtin"; readonly name: string }

@@ -11,6 +11,7 @@ import {
   type EventVector,
   intOf,
   type KnownNumber,
+  type KnownText,
   type KnownValue,
   MOST_LENGTH,
   maybeOf,
@@ -49,6 +50,7 @@ export interface CheckedParts {
   readonly objects: KnownValue;
   /** A member of these, by its shape and path; undefined for a text that cannot be compared byte by byte. */
   readonly data: (shape: DataShape, path: string) => KnownValue | undefined;
+  readonly pin: (path: string) => unknown;
   readonly outputs: Outputs;
   readonly fuel: Fuel;
   /** The program's answer for the event. */
@@ -141,11 +143,15 @@ export abstract class MemberChecker {
       case "text":
         return refuse(node, `"${name}" of a text is not compiled`);
       case "vector":
+        if (name === "constructor" && object.vector.array !== undefined)
+          return { is: "builtin", name: object.vector.array };
         if (name !== "length" || object.effects.length > 0)
           return refuse(node, `"${name}" of a vector is not compiled`);
         return intOf(get(object.vector.length), { lo: 0, hi: MOST_LENGTH, upTo: object.vector });
       case "data":
         return this.#data(object, name, node);
+      case "functions":
+        return object.members.get(name) ?? refuse(node, `there is no function "${name}"`);
       case "given":
         if (name === "parameters" || name === "objects") return this.parts[name];
         if (name === "urgent" || name === "unpack") return { is: "builtin", name };
@@ -205,12 +211,22 @@ export abstract class MemberChecker {
         ? refuse(node, "of a list in the parameters, only items with a written index are compiled")
         : this.#leaf(item, `${object.path}\n${index}`, node);
     }
+    const index = this.value(property, place);
+    if (index.is === "text") return this.memberOf(object, this.nameIn(index.text, property), node);
     if (object.is !== "vector" || object.effects.length > 0)
       return refuse(node, `an element of ${nameOf(object)} is not compiled`);
-    const index = this.value(property, place);
     if (index.is !== "number" || index.maybe)
       return refuse(property, "an index is compiled where it is a number");
     return this.elementOf(object.vector, index);
+  }
+
+  /** A text that names a member: it is written, or a parameter, of whose value the program is made then. */
+  protected nameIn(text: KnownText, node: Node): string {
+    if (text.from === "source") return new TextDecoder().decode(text.bytes);
+    const isParameter = text.from === "data" && text.path.startsWith("parameters\n");
+    return isParameter
+      ? `${this.parts.pin(text.path)}`
+      : refuse(node, "a member is compiled where a written text or a parameter names it");
   }
 
   protected elementOf(vector: EventVector, index: KnownNumber): KnownValue {

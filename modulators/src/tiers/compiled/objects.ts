@@ -1,6 +1,8 @@
-import type { ArrayExpression, Node, ObjectExpression } from "acorn";
+import type { ArrayExpression, Expression, Node, ObjectExpression, Property, SpreadElement } from "acorn";
 import { type Code, type CodeLocal, set } from "./code.ts";
 import {
+  type CodeScope,
+  type KnownBoolean,
   type KnownNumber,
   type KnownObject,
   type KnownValue,
@@ -11,10 +13,37 @@ import {
 import { type CodePlace, MemberChecker, nameOf } from "./members.ts";
 import { refuse } from "./refusal.ts";
 
+type KnownFunctions = Extract<KnownValue, { is: "functions" }>;
+
+/** A function in an object that is written in the source, by its name; undefined for another kind of property. */
+function functionIn(
+  property: Property | SpreadElement,
+  scope: CodeScope,
+): readonly [string, Extract<KnownValue, { is: "function" }>] | undefined {
+  if (property.type === "SpreadElement" || property.computed || property.kind !== "init") return undefined;
+  const { key, value } = property;
+  if (key.type !== "Identifier" || key.name === "__proto__") return undefined;
+  return value.type === "FunctionExpression" || value.type === "ArrowFunctionExpression"
+    ? [key.name, { is: "function", node: value, scope, hasThis: false }]
+    : undefined;
+}
+
 /** Finds out what objects that are written in the source are made of. */
 export abstract class ObjectChecker extends MemberChecker {
+  /** The number, where the language tells undefined from NaN: the program stops where an element is not there. */
+  protected sure(number: KnownNumber, node: Node): KnownNumber {
+    if (!number.maybe || number.found === undefined) return number;
+    const { test, value } = number.found;
+    const no = this.parts.fuel.stop(node, "the element that is read here is not there");
+    const type = value.int === undefined ? "f64" : "i32";
+    return { ...value, code: { is: "if", test, yes: [value.code], no, type } };
+  }
+
   /** An object that is written down: its numbers are computed here, and texts and vectors of the event are named. */
-  protected object({ properties }: ObjectExpression, place: CodePlace): KnownObject {
+  protected object({ properties }: ObjectExpression, place: CodePlace): KnownObject | KnownFunctions {
+    const functions = properties.map(property => functionIn(property, place.scope));
+    if (functions.length > 0 && functions.every(entry => entry !== undefined))
+      return { is: "functions", members: new Map(functions) };
     const entries: ObjectEntry[] = [];
     const effects: Code[] = [];
     for (const property of properties) {
@@ -30,8 +59,9 @@ export abstract class ObjectChecker extends MemberChecker {
         continue;
       }
       const { key, kind, computed, method } = property;
-      const name = key.type === "Identifier" ? key.name : key.type === "Literal" ? key.value : undefined;
-      if (kind !== "init" || computed || method || typeof name !== "string" || name === "__proto__")
+      const written = key.type === "Identifier" ? key.name : key.type === "Literal" ? key.value : undefined;
+      const name = computed ? this.#computed(key, place) : written;
+      if (kind !== "init" || method || typeof name !== "string" || name === "__proto__")
         return refuse(property, "this part of an object is not compiled");
       const value =
         property.value.type === "ArrayExpression"
@@ -40,6 +70,13 @@ export abstract class ObjectChecker extends MemberChecker {
       entries.push(this.#entry(name, value, property, effects));
     }
     return { is: "object", entries, urgent: false, effects };
+  }
+
+  #computed(key: Expression, place: CodePlace): string {
+    const value = this.value(key, place);
+    return value.is === "text"
+      ? this.nameIn(value.text, key)
+      : refuse(key, "a computed name is compiled where it is a text");
   }
 
   /** A list that is written as a part of an object. */
@@ -81,13 +118,14 @@ export abstract class ObjectChecker extends MemberChecker {
       return { from: "values", name, array, locals };
     }
     const isBoolean = value.is === "boolean";
-    if (!isBoolean && (value.is !== "number" || value.maybe))
+    const number = value.is === "number" ? this.sure(value, node) : undefined;
+    if (!isBoolean && (number === undefined || number.maybe))
       return refuse(
         node,
         `"${name}" of an event that is made is compiled as a number, a boolean, a text or a vector of the event, and this is ${nameOf(value)}`,
       );
     const local: CodeLocal = { type: isBoolean ? "i32" : "f64" };
-    effects.push(set(local, value.is === "number" ? wide(value) : value.code));
+    effects.push(set(local, number === undefined ? (value as KnownBoolean).code : wide(number)));
     return { from: "value", name, local, isBoolean };
   }
 }

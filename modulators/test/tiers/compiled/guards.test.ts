@@ -1,7 +1,6 @@
 import { type } from "@jecho/shared";
 import { expect, test } from "vitest";
 import { compileText } from "../../../src/tiers/compiled/compiler.ts";
-import { shapeOf } from "../../../src/tiers/compiled/data-shape.ts";
 import type { Guard, GuardValue } from "../../../src/tiers/compiled/guards.ts";
 import { Refusal } from "../../../src/tiers/compiled/refusal.ts";
 import { functionSource } from "./function-source.ts";
@@ -10,11 +9,8 @@ const Reading = type("Reading", { station: "int32", celsius: "float64", place: "
 
 /** The guards of a text, as text. */
 function guardsOf(source: string): string[] {
-  const verdict = compileText(source, {
-    writer: Reading,
-    parameters: shapeOf({ least: 1, most: 2, name: "a" }),
-    objects: shapeOf({ wanted: { station: 1 } }),
-  });
+  const parameters = { least: 1, most: 2, name: "a" };
+  const verdict = compileText(source, Reading, { parameters, objects: { wanted: { station: 1 } } });
   if (verdict instanceof Refusal) throw verdict;
   return verdict.guards.map(textOf);
 }

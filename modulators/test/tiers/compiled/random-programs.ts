@@ -85,6 +85,7 @@ export const TEXTS = [
 /** Texts that others read the same as: with U+FFFD, with half of a surrogate pair. */
 const ODD_TEXTS = ["\ufffd", "a\ufffd", "\ud800", "a\udc00b"];
 const ARRAYS = "Float32 Float64 Int8 Int16 Int32 Uint8 Uint16 Uint32".split(" ").map(kind => `${kind}Array`);
+const HOW = "{ twice: (a, b) => a * 2 + b, half(a, b) { return a / 2 - b; } }";
 const MATH_1 = "abs ceil floor trunc sqrt round sign sin cos exp log cbrt log2 fround".split(" ");
 const MATH_2 = "max min atan2 pow hypot".split(" ");
 
@@ -102,6 +103,9 @@ export interface RandomProgram {
     readonly key: string;
     readonly keys: readonly string[];
     readonly levels: readonly number[];
+    /** Names: of a field, and of a function. */
+    readonly field: string;
+    readonly how: string;
   };
 }
 
@@ -166,6 +170,8 @@ class Writer {
       on: this.#random() < 0.5,
       key: this.#text(),
       keys: [this.#text(), this.#text(), this.#text()].slice(Math.floor(this.#random() * 4)),
+      field: this.#pick(NUMBERS),
+      how: this.#pick(["twice", "half"]),
       levels: [this.#pick(EDGES.filter(Number.isFinite)), 1, 7],
     };
     const isClass = this.#isClass;
@@ -187,7 +193,9 @@ class Writer {
   }
 
   #function(): string {
-    const body = this.#body(3);
+    const how = this.#random() < 0.2 ? `const HOW = ${HOW};\n` : "";
+    if (how !== "") this.#helpers.push("HOW[parameters.how]");
+    const body = how + this.#body(3);
     const kind = this.#random();
     const last =
       kind < 0.15
@@ -204,11 +212,11 @@ class Writer {
     this.#hasReturn = false;
     const beside =
       this.#random() < 0.5
-        ? `const limit = ${this.#pick(LITERALS)};\nfunction twice(a, b) { return a * 2 + b; }`
+        ? `const limit = ${this.#pick(LITERALS)};\nconst HOW = ${HOW};\nfunction twice(a, b) { return a * 2 + b; }`
         : "";
     if (beside !== "") {
       this.#readable.push("limit");
-      this.#helpers.push("twice");
+      this.#helpers.push("twice", "HOW[parameters.how]");
     }
     const fields = "  n = 0;\n  #last = -1;\n  seen = false;\n  from = this.parameters.deep.by * 2;";
     this.#assignable.push("this.n", "this.#last");
@@ -269,6 +277,8 @@ class Writer {
         () =>
           `smalls: ${this.#pick(["Float32", "Int16", "Uint8", "Float64"])}Array.of(${this.#number(1)}, ${this.#number(1)})`,
         () => "bytes: []",
+        () => `[parameters.field]: (${this.#number(1)}) & 100`,
+        () => `smalls: new event.smalls.constructor(${Math.floor(this.#random() * 4)})`,
         () => "...unpack(event)",
       ])();
     const [before, after] = this.#random() < 0.2 ? ["urgent(", ")"] : ["(", ")"];
@@ -421,7 +431,7 @@ class Writer {
     return this.#pick([
       () => `let ${name} = 0; while (${name}++ < ${end}) ${body()}`,
       () => `let ${name} = 0; do ${body()} while (++${name} < ${end});`,
-      () => `for (let ${name} = ${end}; ${name} > 0; ${name}--) ${body()}`,
+      () => `for (let ${name} = ${end}, y = 0; ${name} > 0; ${name}--, y += 2) ${body()}`,
       () =>
         `for (let ${name} = ${this.#pick(["0", "1"])}; ${name} ${this.#pick(["<", "<="])} ${end}; ${name} += ${this.#pick(["1", "2"])}) ${body()}`,
       () => `for (const ${name} of event.${this.#pick(VECTORS)}) ${body()}`,
@@ -513,6 +523,7 @@ class Writer {
 
   #leaf(): string {
     const kind = this.#random();
+    if (kind < 0.03) return "event[parameters.field]";
     if (kind < 0.4) return `event.${this.#pick(NUMBERS)}`;
     if (kind < 0.6 && this.#readable.length > 0) return this.#pick(this.#readable);
     if (kind < 0.7) return this.#pick(["parameters.above", "parameters.deep.by"]);

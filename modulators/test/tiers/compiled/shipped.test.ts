@@ -12,7 +12,7 @@ test("of the standard modulators these are compiled beside a producer that does 
       "compress": "Math.random is not compiled",
       "crop": ""window" is not there in objects",
       "diff": "the field "#view" has no value to begin with",
-      "downsample": "an element of an event is not compiled",
+      "downsample": "compiled",
       "encrypt": "it has 44971 characters, and at most 32768 are compiled",
       "fifo": "compiled",
       "latest-per-key": "only classes that extend FifoModulator are compiled",
