@@ -18,7 +18,7 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 process.chdir(root);
 const colors = process.stdout.isTTY && !process.env["NO_COLOR"];
 
-const skipped = ["node_modules", "dist", "generated", ".git", ".cache", "test-results"];
+const skipped = ["node_modules", "dist", "site", "generated", ".git", ".cache", "test-results"];
 
 async function command(name: string, args: string[]): Promise<Result> {
   const [file, first] = name === "npm" && process.platform === "win32" ? ["npm.cmd", args] : [name, args];

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
+import { type AddressInfo, createServer, type Server } from "node:net";
 import {
   type ConsumerOptions,
   connect,
@@ -12,6 +12,7 @@ import {
   sample,
 } from "@jecho/client";
 import { expect, inject, test } from "vitest";
+import { frameOf, greeting } from "./platform/bare-server.ts";
 import { Inbox, numbersOf, startRig, Tick } from "./rig.ts";
 
 /** As a program without types may call it. */
@@ -298,6 +299,37 @@ test("a session that reaches no gateway says where it looks for one", async () =
     expect(session.status).toMatchObject({ state: "connecting", error: { code: "CONNECTION_LOST" } });
   } finally {
     other.close();
+  }
+});
+
+/** A gateway of a later version: it greets, and ends the connection by a code. */
+function laterGateway(code: number, reason: string): Server {
+  return createServer(socket => {
+    socket.on("error", () => {});
+    socket.once("data", head => {
+      const [, key = ""] = /Sec-WebSocket-Key: (.*)\r\n/.exec(`${head}`) ?? [];
+      const [, protocol] = /Sec-WebSocket-Protocol: ([^,\r]*)/.exec(`${head}`) ?? [];
+      const closing = Buffer.concat([Uint8Array.of(code >> 8, code & 255), Buffer.from(reason)]);
+      socket.write(greeting(key, protocol));
+      socket.end(frameOf(8, closing));
+    });
+  }).listen(0, "127.0.0.1");
+}
+
+test("WIRE-6: a code of a later version that says 'do not try again' ends a session as INTERNAL, in that gateway's words; another one has it come back", async () => {
+  for (const [code, state, error] of [
+    [4998, "refused", { code: "INTERNAL", message: "the moon is full" }],
+    [4498, "connecting", { code: "CONNECTION_LOST", message: expect.stringContaining("4498") }],
+  ] as const) {
+    const later = laterGateway(code, "MOON_FULL: the moon is full");
+    try {
+      await once(later, "listening");
+      const address = `127.0.0.1:${(later.address() as AddressInfo).port}`;
+      await using session = connect(address, { place: inject("place") });
+      await expect.poll(() => session.status).toMatchObject({ state, error });
+    } finally {
+      later.close();
+    }
   }
 });
 

@@ -97,13 +97,12 @@ export function useStatus(of?: HasStatus): Status {
 }
 
 /**
- * A channel of the provider's session; undefined while there is none.
+ * A channel of the provider's session, whose events are bytes; undefined while there is none.
  *
- * @param type of its events, from outside of the component, or memoized: another one is another channel; without one they are bytes
  * @throws JechoError `CHANNEL_NAME_INVALID`, `ARGUMENT_INVALID`, to the nearest error boundary
  */
 export function useChannel(name: string): EventChannel<Uint8Array> | undefined;
-/** The same, with the type of its events, or `json()`. */
+/** The same, with the type of its events, or `json()`, from outside of the component or memoized: another one is another channel. */
 export function useChannel<T>(name: string, type: Type<T> | Codec<T>): EventChannel<T> | undefined;
 export function useChannel<T>(name: string, type?: Type<T> | Codec<T>): EventChannel<T> | undefined {
   const session = useSession();

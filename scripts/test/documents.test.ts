@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const skipped = new Set(["node_modules", "dist", ".cache", ".git", "test-results"]);
+const skipped = new Set(["node_modules", "dist", "site", ".cache", ".git", "test-results"]);
 const files = globSync("**/*.{md,ts,mjs}", { cwd: root, exclude: path => skipped.has(basename(path)) }).map(
   path => path.split(sep).join("/"),
 );

@@ -1,5 +1,5 @@
 /**
- * Number of each code of an error between the parts of JEcho; `error-table.ts` has a sentence for each.
+ * Number of each code of an error between the parts of JEcho; `error-table.ts` says what each means, and what to do.
  *
  * Numbers from 4000 to 4499 say "try again", numbers from 4500 to 4999 say "do not, it will not get better".
  * A number doubles as the WebSocket close code where the error ends the connection. Programs match on `code`

@@ -1,13 +1,12 @@
 import { encodeEvent, type FieldInfo, JechoError, type Type, unpack } from "@jecho/shared";
 
 /**
- * Events as `jecho sub --json` recorded them, one in a line. JSON has no 64-bit integers and no NaN; what stands in their place is
- * read as what it was.
+ * Events of a channel without a type, which are opaque bytes, as `jecho sub --json` recorded them, one in a line.
  *
- * @param type of the channel. Default: none, its events are opaque bytes
- * @throws JechoError `EVENT_INVALID` where a line has no event of that type, naming the line
+ * @throws JechoError `EVENT_INVALID` where a line has no event, naming the line
  */
 export function recordedEvents(text: string): Uint8Array[];
+/** The same of a channel with a type. JSON has no 64-bit integers and no NaN; what stands in their place is read as what it was. */
 export function recordedEvents<T>(text: string, type: Type<T>): T[];
 export function recordedEvents(text: string, type?: Type<unknown>): unknown[] {
   return text.split("\n").flatMap((line, i) => {
