@@ -82,10 +82,11 @@ await Promise.all([
   check("import circles", importCircles),
   check("one name, one type", names),
   check("types (tsc)", () => command("tsc", ["-p", ".", "--pretty", String(!!colors)])),
+  check("packages (publint, attw)", () => command(process.execPath, ["scripts/check-packages.ts"])),
   check("unused code (knip)", () => command("knip", ["--no-progress", "--no-config-hints"])),
 ]);
 
 if (failures.length > 0) {
-  console.log(`\n${failures.join("\n\n")}\n\n${failures.length} of 6 checks failed.`);
+  console.log(`\n${failures.join("\n\n")}\n\n${failures.length} of 7 checks failed.`);
   process.exitCode = 1;
 }

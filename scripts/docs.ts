@@ -4,6 +4,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { FACES } from "./faces.ts";
 import { PART_NAMES, pagesOf } from "./site-pages.ts";
 
 /** As much of TypeDoc as is used here. */
@@ -27,17 +28,6 @@ const pages = join(cache, "pages");
 
 /** TypeDoc does not take the TypeScript that the rest is checked by. */
 const TOOLS = { dependencies: { mermaid: "12.3.0", typedoc: "0.28.20", typescript: "5.9.3" }, private: true };
-/** The source of what a program imports, by its name. */
-const FACES: Readonly<Record<string, string>> = {
-  "@jecho/client": "client/src/mod.ts",
-  "@jecho/client/fbs": "client/src/fbs.ts",
-  "@jecho/client/moe": "client/src/moe.ts",
-  "@jecho/client/modulating": "client/src/modulating.ts",
-  "@jecho/modulators/testing": "modulators/src/authoring/testing.ts",
-  "@jecho/react": "react/src/mod.ts",
-  "@jecho/server": "server/src/mod.ts",
-  "@jecho/shared": "shared/src/mod.ts",
-};
 /** Draws the documents' diagrams, with what is in the site. */
 const DRAW = `
 for (const code of document.querySelectorAll("code.mermaid")) code.parentElement.replaceWith(Object.assign(document.createElement("pre"), { className: "mermaid", textContent: code.textContent }));

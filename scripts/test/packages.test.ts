@@ -12,6 +12,7 @@ import {
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { declaring, exportedBy, FACES } from "../faces.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 let folder: string;
@@ -273,48 +274,23 @@ test("every block of TypeScript in the READMEs and the modulators' pages fits th
   run(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", program], program);
 });
 
-/** Declarations that a face hands on, `NAME FILE`, or has itself. */
-function declared(face: string): [name: string, file: string][] {
-  const text = readFileSync(face, "utf8");
-  const handedOn = [...text.matchAll(/^export (?:type )?\{([^}]*)\} from "(\.[^"]+)"/gm)].flatMap(
-    ([, names = "", from = ""]) =>
-      names
-        .split(",")
-        .map(name => name.trim().replace(/^type /, ""))
-        .filter(name => name !== "")
-        .map((name): [string, string] => [name, join(dirname(face), from.replace(/\.ts$/, ".d.ts"))]),
-  );
-  const own = [...text.matchAll(/^export (?:declare )?(?:class|interface|type|function|const) (\w+)/gm)];
-  return [...handedOn, ...own.map(([, name]): [string, string] => [name as string, face])];
-}
-
 /** The constructor of what nobody constructs, an error's name, and what a type says by its form. */
 const SAID_BY_FORM = /^(constructor\(|readonly name = |readonly \[|private |#)/;
 
 test("everything that a packed package exports has a doc comment, and so has each of its members", () => {
-  const faces = [
-    "client/src/{mod,fbs,moe,modulating}",
-    "server/src/mod",
-    "shared/src/{mod,fbs}",
-    "modulators/src/{mod,moe,authoring/testing}",
-    "react/src/mod",
-  ];
-  const files = globSync(
-    faces.map(face => `@jecho/${face}.d.ts`),
-    { cwd: join(program, "node_modules") },
-  );
-  expect(files).toHaveLength(11);
+  const modules = join(program, "node_modules/@jecho");
   const all = new Map(
-    files.flatMap(file => declared(join(program, "node_modules", file))).map(one => [one.join(" "), one]),
+    Object.values(FACES)
+      .flatMap(source => exportedBy(join(modules, source.replace(/\.ts$/, ".d.ts"))))
+      .filter(({ from }) => !from.startsWith("@"))
+      .map(one => [`${one.name} ${one.from}`, one]),
   );
   expect(all.size).toBeGreaterThan(80);
   const silent: string[] = [];
-  for (const [name, file] of all.values()) {
-    const lines = readFileSync(file, "utf8").split("\n");
-    const at = lines.findIndex(line =>
-      new RegExp(`^(export )?(declare )?(class|interface|type|function|const) ${name}\\b`).test(line),
-    );
-    expect(at, `${name} in ${file}`).toBeGreaterThanOrEqual(0);
+  for (const { name, from } of all.values()) {
+    const lines = readFileSync(from, "utf8").split("\n");
+    const at = lines.findIndex(line => declaring(name).test(line));
+    expect(at, `${name} in ${from}`).toBeGreaterThanOrEqual(0);
     const isSaid = (line: number): boolean => /\*\/$/.test(lines[line - 1] as string);
     if (!isSaid(at)) silent.push(name);
     if (!/(class|interface) /.test(lines[at] as string)) continue;

@@ -1,0 +1,109 @@
+import { spawnSync } from "node:child_process";
+import { copyFileSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { withPlatforms, writePlatforms } from "./platforms.ts";
+
+interface Manifest {
+  readonly name: string;
+  readonly [field: string]: unknown;
+}
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+const packages = ["shared", "modulators", "client", "react", "server", "apps/jecho", "apps/create-jecho"];
+/** What belongs to the packages and is not compiled: documents, and modulators, for a modulator's source is known by its very text. */
+const asTheyAre = [
+  "{shared,modulators,client,server}/src/generated/*.mjs",
+  "modulators/standard/*.{js,d.ts}",
+  "{shared,modulators,client,react,server,apps/jecho,apps/create-jecho}/README.md",
+  "apps/create-jecho/template/*",
+  "modulators/docs/*.md",
+];
+/** What it says is about the sources. */
+const ofTheRepository = "modulators/docs/papers.md";
+/** Of the workspace only. */
+const left = ["private", "scripts", "devDependencies"];
+
+function copy(file: string, folder: string, to = file): void {
+  const target = join(folder, to);
+  mkdirSync(dirname(target), { recursive: true });
+  copyFileSync(join(root, file), target);
+}
+
+/** What TypeScript 5.2, or a later one with the library of ES2022, does not know in declarations, and what says the same to any. */
+const NEWER: readonly (readonly [newer: RegExp, known: string])[] = [
+  [/\bUint8Array<ArrayBuffer>/g, 'ReturnType<Uint8ArrayConstructor["of"]>'],
+  [/\b(Uint8Array|DataView)<ArrayBufferLike>/g, "$1"],
+  [/^(?=.*\b(?:asyncDispose|AsyncDisposable)\b)/s, '/// <reference lib="esnext.disposable" />\n'],
+  [
+    /\bPromiseWithResolvers<(\w+)>/g,
+    "{ promise: Promise<$1>; resolve: (value: $1 | PromiseLike<$1>) => void; reject: (reason?: any) => void }",
+  ],
+];
+
+/**
+ * What the compiler leaves as it was: the names of modules that are loaded by their URL (workers, children), where
+ * declarations refer to others, and types that are newer than many a compiler.
+ */
+function renameCompiled(folder: string): void {
+  for (const file of globSync("**/*.{js,d.ts}", { cwd: folder })) {
+    const text = readFileSync(join(folder, file), "utf8");
+    const older = NEWER.reduce(
+      (declarations, [newer, known]) => declarations.replace(newer, known),
+      file.endsWith(".d.ts") ? text : "",
+    );
+    const compiled = (older || text)
+      .replace(/(new URL\("[^"]+)\.ts(", import\.meta\.url\))/g, "$1.js$2")
+      .replace(/(<reference path=")[^"]*\/(standard\/[^"]+")/g, "$1../$2");
+    if (compiled !== text) writeFileSync(join(folder, file), compiled);
+  }
+}
+
+/** Where a package's faces are once they are compiled. */
+function compiledFaces(value: unknown): unknown {
+  if (typeof value === "string") return value.replace(/\.ts$/, ".js");
+  return Object.fromEntries(
+    Object.entries(value as object).map(([name, path]) => [name, compiledFaces(path)]),
+  );
+}
+
+function manifestOf(name: string): Manifest {
+  const source = JSON.parse(readFileSync(join(root, name, "package.json"), "utf8")) as Manifest;
+  const manifest = Object.fromEntries(Object.entries(source).filter(([field]) => !left.includes(field)));
+  for (const field of ["exports", "imports", "bin"])
+    if (manifest[field] !== undefined) manifest[field] = compiledFaces(manifest[field]);
+  const compiled = { ...manifest, name: source.name, engines: { node: ">=22.13" } };
+  return name === "server" ? withPlatforms(compiled) : compiled;
+}
+
+/**
+ * Writes all packages into a folder, each as it is packed.
+ *
+ * @returns the names of their folders: of those for this machine, and of other platforms' binaries
+ */
+export function compilePackages(folder: string): { readonly here: string[]; readonly elsewhere: string[] } {
+  rmSync(folder, { recursive: true, force: true });
+  const { status, error } = spawnSync(
+    "tsc",
+    ["-p", join(root, "tsconfig.packages.json"), "--outDir", folder],
+    { cwd: root, stdio: ["ignore", "ignore", "inherit"], shell: process.platform === "win32" },
+  );
+  if (status !== 0) throw error ?? new Error("the packages do not compile");
+  renameCompiled(folder);
+  for (const file of globSync(asTheyAre, { cwd: root, exclude: [ofTheRepository] })) copy(file, folder);
+  // Its program is in ours.
+  copy(
+    "node_modules/@jitl/quickjs-singlefile-mjs-release-sync/LICENSE",
+    folder,
+    "modulators/LICENSE.quickjs",
+  );
+  for (const name of packages) {
+    copy("LICENSE", folder, `${name}/LICENSE`);
+    const manifest = JSON.stringify(manifestOf(name), undefined, 2);
+    writeFileSync(join(folder, name, "package.json"), `${manifest}\n`);
+  }
+  const { here, elsewhere } = writePlatforms(folder);
+  for (const name of [...here, ...elsewhere]) copy("LICENSE", folder, `${name}/LICENSE`);
+  return { here: [...packages, ...here], elsewhere };
+}
