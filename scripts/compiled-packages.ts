@@ -73,7 +73,9 @@ function manifestOf(name: string): Manifest {
   const manifest = Object.fromEntries(Object.entries(source).filter(([field]) => !left.includes(field)));
   for (const field of ["exports", "imports", "bin"])
     if (manifest[field] !== undefined) manifest[field] = compiledFaces(manifest[field]);
-  const compiled = { ...manifest, name: source.name, engines: { node: ">=22.13" } };
+  // The program that it writes is TypeScript, which an older one does not run.
+  const node = name === "apps/create-jecho" ? ">=22.18" : ">=22.13";
+  const compiled = { ...manifest, name: source.name, engines: { node } };
   return name === "server" ? withPlatforms(compiled) : compiled;
 }
 

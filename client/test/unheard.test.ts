@@ -33,6 +33,17 @@ test("a program that waits for a gateway which is not there says so, unless it l
   expect(program.said().trimEnd()).not.toContain("\n");
 });
 
+test("a program whose gateway goes and stays away says so once", async () => {
+  await using rig = await startRig();
+  const producer = await rig.session().channel("a", Tick).produce();
+  const { address } = rig.gateway;
+  using program = start(address, address);
+  await expect.poll(() => producer.demand.total).toBe(1);
+  await rig.gateway.close();
+  await expect.poll(program.said).toMatch(`JEcho: no gateway has answered at ${address} for 5 s`);
+  expect(program.said().trimEnd()).not.toContain("\n");
+});
+
 test("a program that listens for no errors is told in words what ended its consumer, and goes on", async () => {
   await using rig = await startRig();
   const producer = await rig.session().channel("a", Tick).produce();

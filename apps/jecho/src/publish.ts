@@ -30,7 +30,7 @@ export function addPub(program: Command, screen: Screen): void {
   const command = program
     .command("pub")
     .argument("<channel>", "its name: jecho://HOST:PORT/NAME, or NAME alone")
-    .argument("[file]", "lines of JSON, an event each (standard input)")
+    .argument("[file]", "lines of JSON, an event each; without one, or as -, standard input")
     .summary("publishes events, each a line of JSON")
     .description(
       "Publishes events. They have the type that --fbs names, else that of the channel's present producers; where there is none, the events of the untyped channel are the lines' JSON. Producers wait for consumers that block.",
@@ -63,7 +63,7 @@ async function publish(
     const type = declared ?? (await typeAt(session.channel(channel)));
     const producer = await open(session, channel, type);
     if (options.wait === true) await untilDemanded(producer, signal);
-    const input = file === undefined ? process.stdin : createReadStream(file);
+    const input = file === undefined || file === "-" ? process.stdin : createReadStream(file);
     const startedAt = performance.now();
     let events = 0;
     let number = 0;

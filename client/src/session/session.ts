@@ -59,7 +59,8 @@ export class Session {
   });
   #subject: string | undefined;
   #status: Status = statusNow("connecting");
-  readonly #silence: ReturnType<typeof setTimeout>;
+  /** Runs out once while there is no connection. */
+  #silence: ReturnType<typeof setTimeout> | undefined;
   #closing: Promise<void> = Promise.resolve();
   readonly #inheritance = Promise.withResolvers<Inheritance>();
 
@@ -81,8 +82,7 @@ export class Session {
       receive: this.#endpoints.receive,
     });
     this.#opener = new Opener(this.#forEndpoints(), this.#endpoints);
-    // What has come while the application computed comes first.
-    this.#silence = setTimeout(() => laterTurn(() => this.#warn()), SILENCE_MS);
+    this.#mindSilence();
   }
 
   #forEndpoints(): EndpointSession {
@@ -125,8 +125,8 @@ export class Session {
   }
 
   /**
-   * Calls back when the status changes; returns what stops that. A session that nobody listens to, and that has reached no gateway after 5 s, says so
-   * once by `console.warn`.
+   * Calls back when the status changes; returns what stops that. A session that nobody listens to, and that reaches no gateway for 5 s, at first or
+   * later, says so once by `console.warn`.
    */
   onStatus(listener: (status: Status) => void): () => void {
     return this.#statusListeners.add(listener);
@@ -386,15 +386,29 @@ export class Session {
   #setStatus(status: Status): void {
     this.#status = status;
     if (status.state === "refused") this.#end(status.error as JechoError);
-    if (status.state !== "connecting") clearTimeout(this.#silence);
+    this.#mindSilence();
     this.#waiting.tell(status);
     this.#statusListeners.tell(status);
   }
 
-  /** A program that waits for a gateway that is not there would say nothing for ever. */
+  get #isWaiting(): boolean {
+    return this.#status.state === "connecting" || this.#status.state === "reconnecting";
+  }
+
+  /** A program that waits for a gateway that is not there, or no more, would say nothing for ever. */
+  #mindSilence(): void {
+    if (this.#isWaiting) {
+      // What has come while the application computed comes first.
+      this.#silence ??= setTimeout(() => laterTurn(() => this.#warn()), SILENCE_MS);
+    } else {
+      clearTimeout(this.#silence);
+      this.#silence = undefined;
+    }
+  }
+
   #warn(): void {
-    const { state, error } = this.#status;
-    if (state !== "connecting" || this.#statusListeners.isHeard) return;
+    const { error } = this.#status;
+    if (!this.#isWaiting || this.#statusListeners.isHeard) return;
     console.warn(
       `JEcho: no gateway has answered at ${this.address} for ${SILENCE_MS / 1000} s; the session keeps trying${error ? ` (${error.message})` : ""}`,
     );
