@@ -91,7 +91,7 @@ test("pub publishes lines of JSON, of the type that is written there, and of a f
     code: 1,
     err: 'jecho: EVENT_INVALID: line 2: Reading has no field "m"; it has n, celsius\n',
   });
-  const broken = await runCommand(["pub", "quiet", "--gateway", gateway.address], { input: "{" });
+  const broken = await runCommand(["pub", "quiet", "-", "--gateway", gateway.address], { input: "{" });
   expect(broken).toMatchObject({ code: 1, err: expect.stringMatching(/^jecho: EVENT_INVALID: line 1: /) });
   await consuming.close();
 });
