@@ -36,6 +36,7 @@ for (const [name, viewport] of [
   }) => {
     const page = await openPhone(browser, system.url, viewport);
     expect(await small(page)).toEqual([]);
+    await expect(page.getByTestId("hand-over")).toHaveText("Continue elsewhere");
     // The map and the layer's control are seen together, wherever the page is scrolled.
     for (const kind of ["map", "section"]) {
       await page.getByTestId(`surface-${kind}`).scrollIntoViewIfNeeded();

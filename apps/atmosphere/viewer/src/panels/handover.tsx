@@ -9,7 +9,7 @@ const LOOPBACK = /^(localhost|.*\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 /** The light margin that the standard asks for. */
 const QUIET_MODULES = 4;
 
-const isPhone = matchMedia("(pointer: coarse) and (max-width: 700px)").matches;
+const isPhone = matchMedia("(pointer: coarse) and ((max-width: 700px) or (max-height: 500px))").matches;
 
 interface HandoverProps {
   readonly session: Session | undefined;
