@@ -67,7 +67,7 @@ const TAKEN_FOR_GRANTED = [
   `import * as jecho from "@jecho/client";`,
   `import { FifoModulator } from "@jecho/client/moe";`,
   `import { Reading } from "./reading.ts";`,
-  `declare const { aggregate, cluster, compress, crop, diff, downsample, encrypt, fifo, keyPair, latestPerKey }: typeof jecho;`,
+  `declare const { aggregate, cluster, connect, compress, crop, diff, downsample, encrypt, fifo, keyPair, latestPerKey }: typeof jecho;`,
   `declare const { modulatorFrom, modulatorFromFile, priority, quantise, rateLimit, sample, viewFilter }: typeof jecho;`,
   `declare const session: jecho.Session;`,
   `declare const channel: jecho.EventChannel<Reading>;`,
@@ -138,6 +138,31 @@ test("the tutorial's simulation and watcher do what it says", () =>
     const watcher = start("watch.ts");
     await expect.poll(() => watcher.out).toMatch(/^step \d+: [3-9]\d\d\.\d K at most\n/m);
     expect(simulation.out).toBe("");
+  }));
+
+/** What an SDK for OpenTelemetry registers, as far as the program needs it; it prints the trace that a span named "draw" is part of. */
+const TRACING = `import { context, createContextKey, propagation, ROOT_CONTEXT, trace } from "@opentelemetry/api";
+const key = createContextKey("traceparent");
+context.setGlobalContextManager({ active: () => ROOT_CONTEXT, with: (_, run) => run(), bind: (_, run) => run, enable() {}, disable() {} });
+propagation.setGlobalPropagator({
+  inject: (_, carrier, { set }) => set(carrier, "traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
+  extract: (active, carrier, { get }) => active.setValue(key, get(carrier, "traceparent")),
+  fields: () => ["traceparent"],
+});
+const span = { end() {} };
+const tracer = {
+  startActiveSpan: (_, run) => run(span),
+  startSpan: (name, _, active) => (console.log(name, active.getValue(key)), span),
+};
+trace.setGlobalTracerProvider({ getTracer: () => tracer });`;
+
+test("the program that traces hands its span on with the event", () =>
+  withGateway(async (address, start) => {
+    const [code = ""] = blocksOf("docs/operations.md", "ts");
+    write("traced.ts", code.replaceAll("localhost:8080", address));
+    write("tracing.mjs", TRACING);
+    const said = start("--import", "./tracing.mjs", "traced.ts");
+    await expect.poll(() => said.out).toBe("draw 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\n");
   }));
 
 /** The one program of a package's README, in its file, and what the README says that it prints. */
@@ -244,6 +269,8 @@ test("every block of TypeScript in the READMEs and the modulators' pages fits th
   const documents = [
     "README.md",
     "docs/tutorial.md",
+    "docs/cluster.md",
+    "docs/operations.md",
     ...["shared", "modulators", "client", "server", "apps/jecho"].map(folder => `${folder}/README.md`),
     ...readdirSync(join(root, "modulators/docs")).map(name => `modulators/docs/${name}`),
   ];
