@@ -23,7 +23,8 @@ const ERRORS_PAGE = "docs/errors.md";
 /** The page that is made of a source. */
 const MADE_OF: Readonly<Record<string, string>> = { "shared/src/error-table.ts": ERRORS_PAGE };
 
-const LINK = /\[([^\]]*)\]\((?!https?:|#)([^)#]+)(#[^)]*)?\)/g;
+/** A link, or code, which may look like one. */
+const LINK = /`[^`\n]*`|\[([^\]]*)\]\((?!https?:|#)([^)#]+)(#[^)]*)?\)/g;
 
 function slashed(path: string): string {
   return path.split(sep).join("/");
@@ -49,7 +50,8 @@ export function pagesOf(root: string, folder: string): Page[] {
   };
   return documents.map(({ path, part, text }) => {
     const title = /^# (.*)$/m.exec(text)?.[1]?.replaceAll("`", "") ?? path;
-    const linked = text.replace(LINK, (_, words: string, target: string, anchor = "") => {
+    const linked = text.replace(LINK, (whole, words: string, target?: string, anchor = "") => {
+      if (target === undefined) return whole;
       const link = linkTo(target, path);
       return link === undefined ? words : `[${words}](${link}${anchor})`;
     });

@@ -24,6 +24,7 @@ test("a page's links lead to pages, also to those that are made of a source or s
   expect(page("README.md")).toContain("[errors](docs/errors.md)");
   expect(page("README.md")).toContain("](docs/decisions/README.md)");
   expect(page("docs/operations.md")).toContain("[`grafana.json`](../../../../deploy/grafana.json)");
+  expect(page("modulators/docs/compiled.md")).toContain("`METHODS[parameters.method](values)`");
   // A browser shows no folder.
   expect(page("docs/operations.md")).toContain("are in `deploy/`.");
 });
