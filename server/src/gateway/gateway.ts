@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
 import { CHECKSUM_BYTES } from "@jecho/shared/internal";
 import { Access } from "../access/access.ts";
 import { AuditLog } from "../access/audit-log.ts";
@@ -73,6 +74,11 @@ export interface Gateway {
 }
 
 const IDENTITY_BYTES = 12;
+/**
+ * Time from when a former home takes nothing more to when its clients' connections end. Other homes hear of a new gateway up to half a second later, and a client has one connection for
+ * all: what was taken for it is to have reached it before any of them ends that.
+ */
+const MOVE_MS = 750;
 /** Time that new producers wait for the process for modulators to be there. */
 const MODULATING_START_MS = 30_000;
 
@@ -192,7 +198,10 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       unfollow: (reader, id) => objects.unfollow(reader, id),
       followed: (update, frame) => objects.followed(update, frame),
       moved: (isHome, isHanded) => {
-        void names.moveOut(isHome, isHanded ? finish : async () => {});
+        const settled = async (users: Iterable<Connection>): Promise<void> => {
+          await Promise.all([finish(users), delay(MOVE_MS, undefined, { ref: false })]);
+        };
+        void names.moveOut(isHome, isHanded ? settled : async () => {});
         objects.moved();
       },
       parted: why => entrance.part(why),
