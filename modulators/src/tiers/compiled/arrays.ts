@@ -54,6 +54,8 @@ export abstract class ArrayChecker extends VectorChecker {
   /** The address behind the last array. */
   readonly #top: CodeLocal = { type: "i32" };
   #makes = false;
+  /** Arrays that have gone out as they were then. */
+  protected readonly gone = new Set<EventVector>();
 
   /** Code that makes room for an event's arrays. */
   get emptyRoom(): Code[] {
@@ -128,6 +130,8 @@ export abstract class ArrayChecker extends VectorChecker {
         "only variables, the modulator's own fields and elements of arrays that it has made are assigned to where it is compiled",
       );
     const { vector } = object;
+    if (this.gone.has(vector))
+      return refuse(node, "an array that has gone out is not written to where it is compiled");
     const index = this.value(node.property, place);
     if (index.is !== "number" || index.maybe)
       return refuse(node.property, "an index is compiled where it is a number");

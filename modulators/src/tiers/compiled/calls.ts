@@ -131,6 +131,8 @@ export abstract class CallChecker extends ArrayChecker {
     if (place.loops > 0) return refuse(node, "an event that is passed on in a loop is not compiled");
     if (this.passed) return refuse(node, "an event that may be passed on twice is not compiled");
     this.passed = true;
+    if (event.is === "object")
+      for (const entry of event.entries) if (entry.from === "array") this.gone.add(entry.vector);
     return nothing("undefined", this.leaving(event, node));
   }
 

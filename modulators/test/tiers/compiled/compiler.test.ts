@@ -150,6 +150,10 @@ test.each([
     "static output = { name: 'Mean', description: { mean: 'float64' } }; enqueue(event) { super.enqueue(event); }",
     "declares its output",
   ],
+  [
+    "enqueue(event) { const celsius = new Float32Array(2); super.enqueue({ celsius }); celsius[0] = 1; }",
+    "an array that has gone out",
+  ],
   ["enqueue(event) { super.enqueue({ height: 1 }); super.enqueue({ height: 2 }); }", "passed on twice"],
   ["enqueue(event) { for (let i = 0; i < 2; i++) super.enqueue(event); }", "in a loop"],
   ["held; enqueue(event) { this.held = event; }", 'the field "held" has no value'],

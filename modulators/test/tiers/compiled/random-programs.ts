@@ -232,7 +232,7 @@ class Writer {
       ? `static output = ${JSON.stringify({ name: "Made", description: MADE })};`
       : "";
     const body = this.#body(3);
-    const last = `if (${this.#probe()}) ${pass};\n    this.seen = ${this.#bool(1)};`;
+    const last = `if (${this.#probe()}) ${pass};\n    this.seen = ${this.#bool(1)};\n    ${this.#assignment()}`;
     const out = last.replace("CHANGED", () => this.#changed()).replace("MADE", () => this.#madeEvent());
     const members = {
       fields: `${fields}\n  ${output === "" ? "let(event) { super.enqueue(event); }" : ""}`,
