@@ -79,6 +79,15 @@ export abstract class FunctionChecker extends CallChecker {
         )
       );
     }
+    const last = body.body.at(-1);
+    if (last?.type === "ReturnStatement" && last.argument && returnsIn(body) === 1) {
+      const inner = this.placeOf(scope, hasThis, loops, (_, __, at) => refuse(at, "a second return"));
+      const before = this.statements(body.body.slice(0, -1), inner).code;
+      return (
+        behind([...code, ...before], this.value(last.argument, inner)) ??
+        refuse(last, "what this function returns is compiled where nothing is computed before it")
+      );
+    }
     const label: CodeLabel = { name: "returned" };
     let result: CodeLocal | undefined;
     let type: "number" | "boolean" | "nothing" | undefined;
@@ -161,8 +170,9 @@ export abstract class FunctionChecker extends CallChecker {
       return code;
     }
     if (pattern.type !== "ObjectPattern") return refuse(pattern, "this pattern is not compiled");
-    const code: Code[] = value.is === "event" ? [...value.effects] : [];
-    const from: KnownValue = value.is === "event" ? { is: "event", effects: [] } : value;
+    const isMade = value.is === "event" || value.is === "object";
+    const code: Code[] = isMade ? [...value.effects] : [];
+    const from: KnownValue = isMade ? { ...value, effects: [] } : value;
     for (const property of pattern.properties) {
       if (property.type !== "Property" || property.computed || property.key.type !== "Identifier")
         return refuse(property, "this pattern is not compiled");
@@ -201,6 +211,15 @@ export abstract class FunctionChecker extends CallChecker {
       return { code: [...value.effects], binding: { is: "constant", value: { ...value, effects: [] } } };
     return { code: [], binding: { is: "constant", value } };
   }
+}
+
+/** Number of returns in a function, but for those of functions in it. */
+function returnsIn(value: unknown): number {
+  if (Array.isArray(value)) return value.reduce<number>((sum, one) => sum + returnsIn(one), 0);
+  if (typeof value !== "object" || value === null || !("type" in value)) return 0;
+  const { type } = value as Node;
+  if (type === "ReturnStatement") return 1;
+  return /Function/.test(type) ? 0 : returnsIn(Object.values(value));
 }
 
 /** A value behind code that has to be run before it; undefined where it has no code of its own. */

@@ -1,6 +1,6 @@
 import type { Expression, MemberExpression, Node, SpreadElement } from "acorn";
 import { builtinOf } from "./builtins.ts";
-import { type Code, type CodeGlobal, type CodeLocal, f64, get, i32, op } from "./code.ts";
+import { type Code, type CodeGlobal, type CodeLocal, f64, get, i32, many, op } from "./code.ts";
 import { bytesOfText, type DataShape, MOST_MEMBERS, MOST_TEXT_BYTES } from "./data-shape.ts";
 import type { EventCode } from "./event-code.ts";
 import type { Fuel } from "./fuel.ts";
@@ -11,6 +11,7 @@ import {
   type EventVector,
   intOf,
   type KnownNumber,
+  type KnownObject,
   type KnownText,
   type KnownValue,
   MOST_LENGTH,
@@ -24,6 +25,8 @@ import type { Outputs } from "./outputs.ts";
 import { refuse } from "./refusal.ts";
 
 const ODD_TEXT = `a text is compiled where it has at most ${MOST_TEXT_BYTES} bytes, and no U+FFFD and no half of a surrogate pair`;
+
+const EVENT: KnownValue = { is: "event", effects: [] };
 
 /** The surroundings of an expression: of which function it is a part. */
 export interface CodePlace {
@@ -150,6 +153,8 @@ export abstract class MemberChecker {
         return intOf(get(object.vector.length), { lo: 0, hi: MOST_LENGTH, upTo: object.vector });
       case "data":
         return this.#data(object, name, node);
+      case "object":
+        return this.#partOf(object, name, node);
       case "functions":
         return object.members.get(name) ?? refuse(node, `there is no function "${name}"`);
       case "given":
@@ -164,6 +169,20 @@ export abstract class MemberChecker {
       default:
         return refuse(node, `"${name}" of ${nameOf(object)} is not compiled`);
     }
+  }
+
+  /** A part of an object that is written in the source, and that nothing has changed since. */
+  #partOf({ entries, effects, urgent }: KnownObject, name: string, node: Node): KnownValue {
+    const entry = entries.findLast(one => one.from === "event" || one.name === name);
+    if (urgent || entry === undefined || entry.from === "event")
+      return refuse(node, `the object has no "${name}" that is compiled`);
+    if (entry.from === "value") {
+      const code = many(...effects, get(entry.local));
+      return entry.isBoolean ? booleanOf(code) : numberOf(code);
+    }
+    if (entry.from === "array") return { is: "vector", vector: entry.vector, effects };
+    if (entry.from === "field" && effects.length === 0) return this.memberOf(EVENT, entry.field, node);
+    return refuse(node, `"${name}" of the object is not compiled`);
   }
 
   #own(name: string, node: Node): KnownValue {

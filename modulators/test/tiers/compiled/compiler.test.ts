@@ -60,6 +60,7 @@ test.each([
   "(event, { parameters }) => { const pick = { height: v => v, other: () => 1 }; return pick[parameters.field](event.height) > 3; }",
   "(event, { parameters, unpack }) => ({ ...unpack(event), [parameters.field]: 3, wind: new event.wind.constructor(3) })",
   "event => { while (event.isOk) {} return true; }",
+  "event => { const part = (a, b) => { const n = a + b; return { n, isOk: n > 1, wind: event.wind }; }; const { n, isOk, wind } = part(event.height, 1); return isOk && n > part(1, 2).n && wind.length > 1; }",
   "event => { for (let i = 0; i < event.height; i++) {} return true; }",
   "event => { for (let i = 0; i < 5; i++) { i = 0; } return true; }",
   "event => { for (const a of event.wind) for (const b of event.wind) if (a > b) return true; return false; }",

@@ -328,7 +328,8 @@ class Writer {
   }
 
   #statement(depth: number): string {
-    const kind = Math.floor(this.#random() * 13);
+    const kind = Math.floor(this.#random() * 14);
+    if (kind === 13) return this.#record();
     if (kind < 2 || depth === 0) return this.#declaration();
     if (kind === 10) return this.#array();
     if (kind === 11) return this.#round(depth);
@@ -411,6 +412,22 @@ class Writer {
     this.#assignable.push(`${name}[${index}]`);
     this.#readable.push(`${name}.length`, `(+${name}[${index}])`, `(${name}[1] ?? ${this.#pick(LITERALS)})`);
     return `const ${name} = new ${kind}(${length}); ${name}[${index}] = ${this.#number(2)};`;
+  }
+
+  /** An object that a function makes, and that does not go out. */
+  #record(): string {
+    const [make, name] = [this.#name(), this.#name()];
+    const value = this.#number(2);
+    const text = `const ${make} = (a, b) => { const c = ${value} - a; return { first: c, isIt: c > b, ...{ second: a } }; }; const ${name} = ${make}(${this.#number(1)}, ${this.#number(1)});`;
+    if (this.#random() < 0.5) {
+      const [first, second] = [this.#name(), this.#name()];
+      this.#readable.push(first, second);
+      const counted = this.#assignable.filter(one => !one.includes("["));
+      const side = counted.length > 0 ? `${this.#pick(counted)}++` : "2";
+      return `${text} const { first: ${first}, second: ${second} } = ${make}(${side}, ${name}.first);`;
+    }
+    this.#readable.push(`${name}.first`, `${name}.second`, `Number(${name}.isIt)`);
+    return text;
   }
 
   /** A loop of which it is not known from its text how often it runs. */
