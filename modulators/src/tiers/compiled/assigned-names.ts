@@ -1,8 +1,11 @@
 import type { Node, Pattern } from "acorn";
 
+/** Places in a text where names are assigned to, by the names. */
+export type AssignedNames = ReadonlyMap<string, readonly number[]>;
+
 /** Names that are assigned to anywhere in these parts of a text. */
-export function assignedNames(parts: readonly unknown[]): Set<string> {
-  const names = new Set<string>();
+export function assignedNames(parts: readonly unknown[]): AssignedNames {
+  const names = new Map<string, number[]>();
   const visit = (value: unknown): void => {
     if (Array.isArray(value)) {
       for (const one of value) visit(one);
@@ -23,11 +26,21 @@ export function assignedNames(parts: readonly unknown[]): Set<string> {
   return names;
 }
 
-function identifiersOf(value: unknown, names: Set<string>): void {
+/** Whether a name is assigned to within a node. */
+export function isAssignedIn({ start, end }: Node, name: string, names: AssignedNames): boolean {
+  return names.get(name)?.some(at => at >= start && at < end) === true;
+}
+
+function identifiersOf(value: unknown, names: Map<string, number[]>): void {
   if (typeof value !== "object" || value === null) return;
   const node = value as Node & Record<string, unknown>;
   if (node.type === "VariableDeclaration" || node.type === "MemberExpression") return;
-  if (node.type === "Identifier") names.add(node["name"] as string);
+  if (node.type === "Identifier") {
+    const name = node["name"] as string;
+    const places = names.get(name) ?? [];
+    names.set(name, places);
+    places.push(node.start);
+  }
   for (const part of Object.values(node)) {
     if (Array.isArray(part)) for (const one of part) identifiersOf(one, names);
     else identifiersOf(part, names);

@@ -25,7 +25,19 @@ export function costOf(body: readonly Code[]): CostFormula {
   return body.map(costOfCode).reduce(sum, NOTHING);
 }
 
+/** Loops in loops ask for the same again and again. */
+const known = new WeakMap<Code, CostFormula>();
+
 function costOfCode(code: Code): CostFormula {
+  let cost = known.get(code);
+  if (cost === undefined) {
+    cost = computedCost(code);
+    known.set(code, cost);
+  }
+  return cost;
+}
+
+function computedCost(code: Code): CostFormula {
   switch (code.is) {
     case "if": {
       const [then, other] = [costOf(code.yes), costOf(code.no)];

@@ -1,4 +1,5 @@
 import type { BlockStatement, Expression, Node, Pattern, Statement } from "acorn";
+import type { AssignedNames } from "./assigned-names.ts";
 import { CallChecker } from "./calls.ts";
 import { type Code, type CodeLabel, type CodeLocal, get, many, set } from "./code.ts";
 import { effectsOf } from "./expressions.ts";
@@ -26,9 +27,9 @@ export abstract class FunctionChecker extends CallChecker {
   protected readonly methodScope: CodeScope;
   protected readonly active: FunctionNode[] = [];
   /** Names that are assigned to anywhere in the text. Others are constants, however they are declared. */
-  protected readonly assigned: ReadonlySet<string>;
+  protected readonly assigned: AssignedNames;
 
-  constructor(parts: CheckedParts, scope: CodeScope, assigned: ReadonlySet<string>) {
+  constructor(parts: CheckedParts, scope: CodeScope, assigned: AssignedNames) {
     super(parts);
     this.methodScope = scope;
     this.assigned = assigned;

@@ -1,5 +1,5 @@
 import type { Expression, ForOfStatement, ForStatement, Node, Statement, VariableDeclaration } from "acorn";
-import { assignedNames } from "./assigned-names.ts";
+import { isAssignedIn } from "./assigned-names.ts";
 import {
   COUNTED,
   type Code,
@@ -81,8 +81,9 @@ export abstract class LoopChecker extends FunctionChecker {
       test?.type === "BinaryExpression" &&
       (test.operator === "<" || test.operator === "<=") &&
       test.left.type === "Identifier" &&
+      name !== undefined &&
       test.left.name === name &&
-      !assignedNames([body, test.right, ...rest]).has(test.left.name);
+      ![body, test.right, ...rest].some(part => isAssignedIn(part, name, this.assigned));
     if (name === undefined || step === undefined || !isLoopCounter || !first?.init)
       return this.anyLoop(node, node, place);
     for (const { id } of [first, ...rest])

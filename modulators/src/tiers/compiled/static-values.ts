@@ -98,7 +98,9 @@ export abstract class StaticValues {
         return node.elements.flatMap(element => {
           if (element?.type !== "SpreadElement") return [element && this.value(element, names)];
           const list = this.value(element.argument, names);
-          return Array.isArray(list) ? list : refuse(element, "only lists are spread where it is compiled");
+          if (!Array.isArray(list)) return refuse(element, "only lists are spread where it is compiled");
+          this.step(element, list.length);
+          return list;
         });
       case "ObjectExpression":
         return Object.fromEntries(node.properties.map(property => this.#entry(property, names)));
@@ -176,7 +178,8 @@ export abstract class StaticValues {
     if (object.type === "Identifier" && !names.has(object.name)) {
       const path = `${object.name}.${name}`;
       const known = Object.hasOwn(FUNCTIONS, path) ? FUNCTIONS[path] : undefined;
-      if (known === undefined)
+      const isOdd = path.startsWith("Math.") && args.some(arg => typeof arg !== "number");
+      if (known === undefined || isOdd)
         return refuse(node, `${path} is not called in a static check that is compiled`);
       return (known as (...all: unknown[]) => unknown)(...args);
     }
@@ -190,6 +193,7 @@ export abstract class StaticValues {
     const isList = Array.isArray(target) && (name === "includes" || name === "indexOf");
     if (!METHODS.has(name) || (!isText && !isList))
       return refuse(node, `this call of ${name} in a static check is not compiled`);
+    this.step(node, target.length);
     const method = (target as unknown as Record<string, (...all: unknown[]) => unknown>)[name];
     return method?.apply(target, args);
   }
@@ -213,10 +217,13 @@ export abstract class StaticValues {
   #text(node: Expression, names: StaticScope): string {
     const value = this.value(node, names);
     const isPlain = ["string", "number", "boolean", "undefined"].includes(typeof value) || value === null;
+    if (typeof value === "string") this.step(node, value.length);
     return isPlain ? `${value}` : refuse(node, "this text of a static check is not compiled");
   }
 
-  protected step(node: Node): void {
-    if (--this.#left < 0) refuse(node, "a static check that takes so long is not compiled");
+  /** Counts steps: for a text or a list that is gone through, one for each of its parts. */
+  protected step(node: Node, steps = 1): void {
+    this.#left -= steps;
+    if (this.#left < 0) refuse(node, "a static check that takes so long is not compiled");
   }
 }

@@ -211,6 +211,20 @@ test("what is nested too deeply, too long or written out too often is refused at
   }
 });
 
+test("loops in loops, and functions with much in them that is called nowhere, are looked at once", () => {
+  const loops = (head: string) =>
+    `event => { let x = 0; ${head.repeat(300)} x++; ${"}".repeat(300)} return x > 1; }`;
+  const unused = `for (let i = 0; i < a; i++) { const g = () => { ${"x = x + 1;".repeat(2500)} }; }`;
+  const often = `event => { let x = 0; const f = a => { ${unused} return a; }; return ${"f(1) + ".repeat(400)} 1 > 0; }`;
+  const counting = loops("for (let i = 0; i < event.height; i++) {");
+  for (const text of [counting, loops("for (const v of event.wind) {"), often]) {
+    const before = process.cpuUsage();
+    verdictOn(functionSource(text));
+    // Once for each loop around it, or for each call, it took seconds.
+    expect(process.cpuUsage(before).user, "microseconds").toBeLessThan(1e6);
+  }
+});
+
 test("the cost is a bound over the lengths of the event's vectors, and names the loop that costs most", () => {
   const verdict = verdictOn(
     functionSource(

@@ -19,6 +19,10 @@ export default class extends FifoModulator {
   return verdict instanceof Refusal ? verdict.message : "";
 }
 
+/** Forty constants, each twice as long as the one before. */
+const doubled = (next: (i: number) => string): string =>
+  Array.from({ length: 40 }, (_, i) => `const l${i + 1} = ${next(i)};`).join(" ");
+
 test.each([
   "static check(parameters) { if (!Number.isInteger(parameters.every) || parameters.every < 1) throw new RangeError('every'); }",
   "static check({ every, most = 7 }, { wanted: { above } }) { if (every > most || above > 1) throw new Error(`every`); }",
@@ -43,6 +47,9 @@ test.each([
     "this member in a static check",
   ],
   ["static check() { f(); function f() { f(); } }", "calls itself"],
+  [`static check({ list }) { const l0 = list; ${doubled(i => `[...l${i}, ...l${i}]`)} }`, "takes so long"],
+  [`static check({ name }) { const l0 = name; ${doubled(i => `\`\${l${i}}\${l${i}}\``)} }`, "takes so long"],
+  ["static check({ list }) { Math.max(list); }", "Math.max is not called"],
   ["static check() { this.other = 1; }", "AssignmentExpression"],
   ["static check() { globalThis.x = 1; }", "AssignmentExpression"],
   ["static check() { if (x > 1) return; const x = 2; }", "may be read before it has a value"],
