@@ -14,7 +14,7 @@ const QUICK: Readonly<Record<string, readonly string[]>> = {
   quickjs: ["hostile-values"],
   all: ["server/test/bounds"],
 };
-/** Titles that name a row: `8 ...`, `hostile 22: ...`, `SLOW-1, row 44: ...`, `F13, ...`. */
+/** Titles that name a row of docs/attacks.md: `8 ...`, `hostile 22: ...`, `SLOW-1, row 44: ...`, `F13, ...`. */
 const NAMED = "^(hostile )?\\d+|row \\d+|F\\d+";
 const ROWS = /^(?:hostile )?(\d+)\b|\brow (\d+)\b|\b(F\d+)\b/g;
 
