@@ -216,3 +216,16 @@ describe.skipIf(withoutNats)("by NATS", () => {
     }
   });
 });
+
+test("CON-8: what is kept at a channel's home for a client of another gateway has a bound, too", async () => {
+  const keptBytes = 64 << 10;
+  const rig = await ClusterRig.start(2, "TCP", { keptBytes, resumeWindowMs: 0 });
+  const session = rig.session(0);
+  const opened = Array.from({ length: 60 }, (_, i) => hear(session, `kept/${i}`));
+  const results = await Promise.allSettled(opened);
+  const refused = results.filter(({ status }) => status === "rejected");
+  expect(refused.length).toBeGreaterThan(30);
+  for (const { reason } of refused as PromiseRejectedResult[])
+    expect(reason).toMatchObject({ code: "OVERLOADED" });
+  for (const gateway of rig.gateways) expect(gateway.stats().channels).toBeLessThan(keptBytes >> 12);
+});

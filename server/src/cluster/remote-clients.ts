@@ -146,6 +146,7 @@ export class RemoteClients implements CarrierEvents {
       code => this.#left(client, code),
     );
     const client: RemoteClient = new RemoteClient(socket, this.#host.limits);
+    client.address = address;
     this.#clients.set(number, client);
     const waiting: Uint8Array[] = [];
     this.#ungreeted.set(client, waiting);

@@ -137,14 +137,21 @@ class Parties {
     this.#most = limits[limit];
   }
 
-  /** @throws JechoError `OVERLOADED`, in which case it is not counted */
-  enter(name: string): Party {
+  /** The party of this name, for a connection that is not counted here. */
+  known(name: string): Party {
     this.#forgetOld();
     let party = this.#all.get(name);
     if (party === undefined) {
       party = new Party(this.#limits, this.#of);
       this.#all.set(name, party);
+      this.#left.set(name, performance.now());
     }
+    return party;
+  }
+
+  /** @throws JechoError `OVERLOADED`, in which case it is not counted */
+  enter(name: string): Party {
+    const party = this.known(name);
     if (party.connections >= this.#most)
       throw new LimitReached(this.#limit, "OVERLOADED", `${this.#of} has at most ${this.#most} connections`);
     party.connections++;
@@ -200,6 +207,12 @@ export class Crowd {
   /** Counts a connection whose subject is known. @param subject "" at a gateway without keys @throws JechoError `OVERLOADED` */
   greeted(connection: CrowdMember, subject: string): void {
     if (subject !== "") connection.parties = [...connection.parties, this.#subjects.enter(subject)];
+  }
+
+  /** A connection to another gateway has something at this one: what it has here is on account of the same parties. */
+  visits(connection: CrowdMember, subject: string): void {
+    connection.parties = [this.#addresses.known(connection.address)];
+    if (subject !== "") connection.parties = [...connection.parties, this.#subjects.known(subject)];
   }
 
   leave({ address, subject, parties }: CrowdMember): void {

@@ -213,6 +213,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       opened: (client, token, greeted) => {
         const known = (subject: typeof client.subject): void => {
           client.subject = subject;
+          crowd.visits(client, subject?.name ?? "");
           greeted();
         };
         access.greet(client, token, known, true);

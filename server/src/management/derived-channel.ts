@@ -21,6 +21,9 @@ function alikeBut({ objects, capabilities }: Modulator): string {
   return JSON.stringify([read, [...capabilities].sort()]);
 }
 
+/** Positions that consumers brought along are remembered up to this number. */
+const MOST_REACHED = 4096;
+
 function reach(places: Map<string, SourcePlace>, source: bigint, urgent: boolean, raised: number): void {
   const name = `${source} ${urgent}`;
   const known = places.get(name);
@@ -256,6 +259,10 @@ export class DerivedChannel {
   know(sources: readonly SourcePlace[]): void {
     for (const { origin, urgent, through } of sources)
       if (origin !== 0n) reach(this.#reached, origin, urgent, Number(through));
+    for (const name of this.#reached.keys()) {
+      if (this.#reached.size <= MOST_REACHED) return;
+      this.#reached.delete(name);
+    }
   }
 
   /**
