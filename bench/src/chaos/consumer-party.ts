@@ -7,6 +7,9 @@ import { Cutter } from "./cutter.ts";
 import { type Channel, isKept, type MeaningName, meaningOf, SEEN_NUMBERS } from "./event.ts";
 import type { Random } from "./random.ts";
 
+/** So long a process that has handed its consumers over has to say that they ended. */
+const ENDING_MS = 5000;
+
 /** A consumer that is to be there at any time. */
 interface Seat {
   readonly index: number;
@@ -180,18 +183,26 @@ export class ConsumerParty {
       const token = await first.call<string>("handover");
       meanwhile();
       await second.call("takeOver", { port: this.#port, token });
-      await this.#takeAll();
+      // What the first one was handed before it gave up may still be on its way to its application, and its end comes behind that.
+      const until = performance.now() + ENDING_MS;
+      do await this.#takeAll();
+      while (!this.#haveEnded && performance.now() < until);
       this.#worker = second;
     } catch (error) {
       this.#count(`handover: ${codeOf(error)}`);
       await second.stop();
       await this.#takeAll().catch(() => {});
       // The first one may have been told that it has handed them over.
-      if (this.#seats.every(({ state }) => state?.state !== "refused" && state?.state !== "closed")) return;
+      if (!this.#haveEnded) return;
       await first.stop();
       return this.start();
     }
     await first.stop();
+  }
+
+  /** Whether the process was told that its consumers are there no more. */
+  get #haveEnded(): boolean {
+    return this.#seats.some(({ state }) => state?.state === "refused" || state?.state === "closed");
   }
 
   async stop(): Promise<void> {
