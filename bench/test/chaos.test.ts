@@ -8,6 +8,7 @@ const NOT_YET: readonly FaultName[] = ["disk-full", "bit-flipped-in-file", "bit-
 /** What takes long, and what is like another one: the benchmark does that. */
 const TOO_MANY: readonly FaultName[] = [
   "gateway-stopped",
+  "gateways-restarted-in-turn",
   "delayed",
   "trickle",
   "producer-hangs-as-it-joins",
