@@ -261,9 +261,11 @@ export class Tracker {
     for (const { source, raised } of this.#reached.values()) after.add(source, raised);
   }
 
-  /** The consumer's positions, for another device. */
+  /** The consumer's positions, for another device. Of several sources made of one, the one that was heard last comes first (`inherit`). */
   places(): SourcePlace[] {
-    return [...this.#reached.values()].map(({ source: { id, urgent }, raised, origin }) => ({
+    const isNewest = ({ source, origin }: Reached): boolean => origin?.by === source.id;
+    const reached = [...this.#reached.values()];
+    return [...reached.filter(isNewest), ...reached.filter(one => !isNewest(one))].map(({ source: { id, urgent }, raised, origin }) => ({
       source: id,
       raised: BigInt(raised),
       urgent,
@@ -283,7 +285,7 @@ export class Tracker {
         this.#enter(of, Math.max(Number(raised), this.#before.of(of)), known);
       // Whoever has a modulator by now goes on behind that, too.
       if (known === undefined) this.#knownOf(of, Number(raised)).mayBeginEarlier = false;
-      // Several modulators may have made what it has had of one source.
+      // Several modulators may have made what it has had of one source. Who is first here made the newest.
       if (known !== undefined) {
         known.mayBeginEarlier = false;
         reach(known, of, Number(through));

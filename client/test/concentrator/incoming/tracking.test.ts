@@ -292,3 +292,19 @@ test("PROV-5: a run that is missing is told, though what it was made of had been
   expect(tracker.place(made, 3, raw, 0, 20)).toBe(2);
   expect(tracker.place(made, 3, raw, 0, 20)).toBe(0);
 });
+
+test("HAND-2, PROV-2: another device takes what was on its way, though the modulator had begun anew before", () => {
+  const [raw, old, anew] = [9n, 1n << 32n, 2n << 32n].map(id => new TrackedSource(id, false)) as [
+    TrackedSource,
+    TrackedSource,
+    TrackedSource,
+  ];
+  const first = new Tracker();
+  first.take(old, run(1, 5, 0, 50), raw);
+  first.take(anew, run(1, 1, 50, 60), raw);
+  // Said before the run that the end of a period makes of these.
+  first.place(anew, 1, raw, 60, 70);
+  const second = new Tracker();
+  second.inherit(first.places());
+  expect(second.take(anew, run(2, 1, 60, 70), raw)).toEqual({ had: 0, missing: 0 });
+});
