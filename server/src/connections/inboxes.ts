@@ -9,6 +9,8 @@ const TURN_MS = 1;
 const SLICE_MS = 0.25;
 /** Frames between two looks at the clock, where each takes little, and at what waits in the socket. */
 const LOOK_EVERY = 16;
+/** Bytes that a waiting message takes besides its own: many may be small. */
+const MESSAGE_BYTES = 256;
 /** Bytes that may wait in a connection's socket for its requests to be answered: who does not read the answers is given no more. */
 const UNREAD_BYTES = 1 << 20;
 
@@ -24,8 +26,6 @@ const REQUESTS: ReadonlySet<Frame["kind"]> = new Set([
   "WantTypes",
   "WantOverview",
   "AskHandover",
-  "CloseEndpoint",
-  "ObjectTaken",
   "Ping",
   "Token",
   "Kick",
@@ -150,8 +150,8 @@ export class Inboxes<C extends Connection> {
     if (known === undefined) this.#waiting.set(connection, inbox);
     const rest = message.slice(at);
     inbox.messages.push({ message: rest, at: 0, hasEvents });
-    inbox.bytes += rest.byteLength;
-    this.#bytes += rest.byteLength;
+    inbox.bytes += MESSAGE_BYTES + rest.byteLength;
+    this.#bytes += MESSAGE_BYTES + rest.byteLength;
     this.#next ??= setImmediate(this.#turn);
     return inbox.bytes <= this.#limits.connectionBytes;
   }
@@ -166,10 +166,12 @@ export class Inboxes<C extends Connection> {
       this.#advance(connection, progress, performance.now(), SLICE_MS, SLICE_MS);
       // It may have gone meanwhile.
       if (this.#waiting.get(connection) !== inbox) continue;
-      this.#bytes -= progress.at - before;
-      inbox.bytes -= progress.at - before;
+      const isDone = progress.at === progress.message.byteLength;
+      const bytes = progress.at - before + (isDone ? MESSAGE_BYTES : 0);
+      this.#bytes -= bytes;
+      inbox.bytes -= bytes;
       this.#waiting.delete(connection);
-      if (progress.at === progress.message.byteLength) inbox.messages[inbox.head++] = DONE;
+      if (isDone) inbox.messages[inbox.head++] = DONE;
       // Behind the others, if something of it still waits.
       if (inbox.head === inbox.messages.length) continue;
       const isToRead = connection.bufferedBytes > UNREAD_BYTES;

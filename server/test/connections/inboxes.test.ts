@@ -141,3 +141,21 @@ test("CON-6, row 43: a turn spends a millisecond on requests, whoever sent them"
   expect(Math.max(...perTurn)).toBeLessThanOrEqual(14);
   inboxes.close();
 });
+
+test("CON-6: small messages that wait are counted with what they take", () => {
+  const socket = { getBufferedAmount: () => 2 << 20 } as ConnectionSocket;
+  const connection = new Connection(socket, { requestTimeoutMs: 1000 } as ConnectionLimits);
+  const ignore = (): void => {};
+  const bounds = { connectionBytes: 1 << 20, totalBytes: 1 << 20 };
+  const inboxes = new Inboxes<Connection>(
+    { frame: ignore, pause: ignore, done: ignore, failed: ignore },
+    bounds,
+  );
+  let waiting = 0;
+  while (inboxes.receive(connection, encodeControl(PING), performance.now())) waiting++;
+  expect(waiting).toBeLessThanOrEqual((1 << 20) / 256);
+  expect(inboxes.isFull).toBe(true);
+  inboxes.forget(connection);
+  expect(inboxes.isFull).toBe(false);
+  inboxes.close();
+});
