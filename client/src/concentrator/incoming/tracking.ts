@@ -265,13 +265,15 @@ export class Tracker {
   places(): SourcePlace[] {
     const isNewest = ({ source, origin }: Reached): boolean => origin?.by === source.id;
     const reached = [...this.#reached.values()];
-    return [...reached.filter(isNewest), ...reached.filter(one => !isNewest(one))].map(({ source: { id, urgent }, raised, origin }) => ({
-      source: id,
-      raised: BigInt(raised),
-      urgent,
-      origin: origin?.source.id ?? 0n,
-      through: BigInt(origin?.through ?? 0),
-    }));
+    return [...reached.filter(isNewest), ...reached.filter(one => !isNewest(one))].map(
+      ({ source: { id, urgent }, raised, origin }) => ({
+        source: id,
+        raised: BigInt(raised),
+        urgent,
+        origin: origin?.source.id ?? 0n,
+        through: BigInt(origin?.through ?? 0),
+      }),
+    );
   }
 
   /** Goes on where another device was. */
