@@ -100,6 +100,19 @@ test.for(["forged", "used", "too old", "of a session that has gone"])(
   },
 );
 
+test("HAND-3: a session that ends takes its token along, and nothing is kept for another device", async () => {
+  await using rig = await startRig();
+  const producer = await rig.session().channel("a", Tick).produce();
+  const first = rig.session();
+  const modulator = { source: EVERY_OTHER.replace("this.moe.objects.view.step", "2") };
+  await first.channel("a", Tick).subscribe(() => {}, { modulator });
+  await expect.poll(() => producer.demand.total).toBe(1);
+  await first.handover();
+  await first.close();
+  await expect.poll(() => producer.demand.total).toBe(0);
+  expect(rig.gateway.stats().derivedChannels).toBe(0);
+});
+
 test("HAND-1: a session that connects again after it took over does not use its token again", async () => {
   await using rig = await startRig();
   const producer = await rig.session().channel("a", Tick).produce();

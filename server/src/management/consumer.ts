@@ -164,9 +164,11 @@ export class GatewayConsumer {
     this.#become({ is: "awaited", timer });
   }
 
-  /** Awaits another device that may go on for the consumer, which goes on itself meanwhile. */
-  awaitSuccessor(windowMs: number): void {
-    new GatewayConsumer(0, this.connection, this.#place, this.terms, 0).awaitReturn(windowMs);
+  /** Awaits another device that may go on for the consumer, which goes on itself meanwhile. @returns that device's consumer */
+  awaitSuccessor(windowMs: number): GatewayConsumer {
+    const successor = new GatewayConsumer(0, this.connection, this.#place, this.terms, 0);
+    successor.awaitReturn(windowMs);
+    return successor;
   }
 
   end(): void {

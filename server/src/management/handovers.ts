@@ -12,8 +12,8 @@ interface HandoverOffer {
   readonly from: ClientConnection;
   /** The request for the token: so the process knows which of its sessions is meant. */
   readonly asked: number;
-  /** Consumers whose events are kept for the second device. */
-  readonly awaited: ReadonlySet<GatewayConsumer>;
+  /** Consumers whose events are kept for the second device, each with the one that is awaited for it. */
+  readonly awaited: ReadonlyMap<GatewayConsumer, GatewayConsumer>;
   readonly timer: NodeJS.Timeout;
 }
 
@@ -39,10 +39,10 @@ export class Handovers {
       throw new JechoError("OVERLOADED", `a process has at most ${MOST_PER_CONNECTION} handover tokens`);
     const token = randomBytes(24).toString("base64url");
     const timer = setTimeout(() => this.#offers.delete(token), this.#validMs).unref();
-    const awaited = new Set([...from.consumers].filter(({ isOpen }) => isOpen));
-    this.#offers.set(token, { from, asked, awaited, timer });
     // From now on nothing is to be lost that the first device has not handled when it is asked.
-    for (const consumer of awaited) consumer.awaitSuccessor(this.#validMs);
+    const open = [...from.consumers].filter(({ isOpen }) => isOpen);
+    const awaited = new Map(open.map(consumer => [consumer, consumer.awaitSuccessor(this.#validMs)]));
+    this.#offers.set(token, { from, asked, awaited, timer });
     return { token, validMs: this.#validMs };
   }
 
@@ -90,12 +90,13 @@ export class Handovers {
     return { kind: "Inheritance", subscriptions, objects };
   }
 
-  /** The session has ended: its tokens are worth nothing. */
+  /** The session has ended: its tokens are worth nothing, and no other device is awaited. */
   lost(connection: ClientConnection): void {
-    for (const [token, { from, timer }] of this.#offers) {
+    for (const [token, { from, timer, awaited }] of this.#offers) {
       if (from !== connection) continue;
       clearTimeout(timer);
       this.#offers.delete(token);
+      for (const successor of awaited.values()) successor.end();
     }
   }
 
