@@ -215,7 +215,11 @@ export class Openings {
     if (consumer?.is !== "consumer") return this.#decline(opened.consumer);
     const { open } = consumer;
     // Who leaves a past in the middle, or begins with the newest, wants nothing from before.
-    const isSeamless = open?.is === "live" && consumer.past === undefined && opened.replay === 0;
+    const isSeamless =
+      open?.is === "live" &&
+      open.channelNumber !== opened.channel &&
+      consumer.past === undefined &&
+      opened.replay === 0;
     if (isSeamless && open.change !== undefined) this.#awaitOwed(consumer, open, open.change.reset, opened);
     else this.#entered(consumer, opened);
   }

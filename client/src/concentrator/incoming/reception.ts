@@ -245,9 +245,8 @@ export class Reception implements ConsumerIndexes {
     const { successor } = entry;
     const { source, origin } = at.of;
     // What was made before the consumer came is not for it.
-    if (origin === undefined) successor?.reaches(source, at.raised, undefined);
-    else if (origin.id !== source.id)
-      successor?.reaches(origin, at.raised > 0 ? at.through : at.after, at.through);
+    if (origin === undefined) successor?.begins(source, at.raised);
+    else if (origin.id !== source.id) successor?.begins(origin, at.raised > 0 ? at.through : at.after);
     successor?.hold(0, () => this.#placeAt(entry, at));
     successor?.check();
   }
@@ -347,8 +346,8 @@ export class Reception implements ConsumerIndexes {
   ): void {
     const copy = frame.copy();
     copy.forgetSync();
-    if (of?.origin !== undefined) successor?.reaches(of.origin, frame.after, frame.accounted);
-    else if (of !== undefined) successor?.reaches(of.source, frame.raised - 1, undefined);
+    if (of !== undefined)
+      successor?.begins(of.origin ?? of.source, of.origin ? frame.after : frame.raised - 1);
     successor?.hold(frame.end - frame.start, () => hand(copy));
     successor?.check();
   }

@@ -19,16 +19,13 @@ interface Seam {
   readonly source: TrackedSource;
   /** The next modulator begins behind this event. */
   readonly behind: number;
-  /** Events behind which its output divides: between them, what one run stands for cannot be told apart. Undefined for raw events. */
-  ends: number[] | undefined;
   /** What the former one makes of later events is not handed on any more. */
   isOver: boolean;
 }
 
 /**
  * What a consumer's next modulator brings, while the present one still owes events from before the next one begins. Of each raw source
- * the consumer is handed what the present one makes up to an event behind which the next one's output divides. So a change of modulators
- * neither loses an event nor repeats one.
+ * the consumer is handed what the present one makes up to there, and then all that the next one makes. So a change of modulators loses no event.
  */
 export class Successor {
   #opened: ConsumerOpened;
@@ -74,19 +71,10 @@ export class Successor {
     this.#opened = { ...this.#opened, placements };
   }
 
-  /**
-   * The next modulator has been through a source up to this event.
-   *
-   * @param behind where it begins; what was said of that first holds
-   * @param through undefined where these are the raw events themselves
-   */
-  reaches(source: TrackedSource, behind: number, through: number | undefined): void {
-    const seam = this.#seams.get(source.name);
+  /** The next modulator begins behind this event of a source; what was said of that first holds. */
+  begins(source: TrackedSource, behind: number): void {
     this.#untold.delete(source.name);
-    if (seam === undefined) {
-      const ends = through === undefined ? undefined : [behind, through];
-      this.#seams.set(source.name, { source, behind, ends, isOver: false });
-    } else if (through !== undefined) seam.ends?.push(through);
+    if (!this.#seams.has(source.name)) this.#seams.set(source.name, { source, behind, isOver: false });
   }
 
   /** Whether what the former one makes of this source is not for the consumer any more. */
@@ -115,10 +103,7 @@ export class Successor {
   isDue(): boolean {
     let isDue = this.#untold.size === 0;
     for (const seam of this.#seams.values()) {
-      const through = this.#former.throughOf(seam.source) ?? seam.behind;
-      const { behind, ends } = seam;
-      seam.isOver ||= through >= behind && (ends === undefined || ends.includes(through));
-      if (ends !== undefined) seam.ends = seam.isOver ? [] : ends.filter(end => end > through);
+      seam.isOver ||= (this.#former.throughOf(seam.source) ?? seam.behind) >= seam.behind;
       isDue &&= seam.isOver;
     }
     return isDue || this.#isLate;

@@ -81,8 +81,6 @@ export interface CountedRun {
 
 const ALL_NEW: CountedRun = { had: 0, missing: 0 };
 
-/** Whoever made what a consumer had before it changed its modulator: no source of what comes next. */
-const FORMER = 1n;
 /** The word on an end may be late by so much. A source that was there when a consumer began is known to it by then. */
 const LATE_MS = 2000;
 /** Incarnations that a consumer remembers. */
@@ -99,6 +97,8 @@ interface Known {
   mayBeginEarlier: boolean;
   /** Incarnations of the modulators whose output was made of its events. */
   readonly makers: Few<bigint, true>;
+  /** Whether there were such, of the present modulator or of one before it. */
+  wasMade: boolean;
   heard: number;
 }
 
@@ -303,7 +303,7 @@ export class Tracker {
   /** The count up to which the fate of a raw source's events is known; undefined where nothing was made of them, or heard of them. */
   throughOf(source: TrackedSource): number | undefined {
     const known = this.#known.get(source.name);
-    if (known !== undefined && known.makers.size > 0) return known.through;
+    if (known?.wasMade) return known.through;
     const reached = this.#reached.get(source.name);
     return reached === undefined || reached.origin !== undefined ? undefined : reached.raised;
   }
@@ -312,8 +312,7 @@ export class Tracker {
   *origins(): Generator<{ readonly source: TrackedSource; readonly through: number }> {
     for (const { source, raised, origin } of this.#reached.values())
       if (origin === undefined) yield { source, through: raised };
-    for (const { source, through, makers } of this.#known.values())
-      if (makers.size > 0) yield { source, through };
+    for (const { source, through, wasMade } of this.#known.values()) if (wasMade) yield { source, through };
   }
 
   /**
@@ -327,9 +326,10 @@ export class Tracker {
     for (const { source, through } of origins) {
       if (isPlain) this.#enter(source, through, undefined);
       else {
+        // All that the new one makes is news, also of events that the former one had been through.
         const known = this.#knownOf(source, through);
-        known.by = FORMER;
         known.mayBeginEarlier = false;
+        known.wasMade = true;
       }
     }
   }
@@ -356,6 +356,7 @@ export class Tracker {
   #enter(source: TrackedSource, raised: number, origin: Known | undefined): void {
     if (origin !== undefined) {
       const maker = makerOf(source);
+      origin.wasMade = true;
       if (!origin.makers.has(maker)) this.#madeBy(maker, origin.makers);
     }
     this.#newest = { source, raised, origin, heard: 0 };
@@ -381,7 +382,7 @@ export class Tracker {
     let known = this.#known.get(source.name);
     if (known === undefined) {
       const [through, mayBeginEarlier] = this.#hasBeenAway && !endedBefore ? [0, false] : [begin, true];
-      known = { source, through, by: 0n, mayBeginEarlier, makers: new Few(), heard: 0 };
+      known = { source, through, by: 0n, mayBeginEarlier, makers: new Few(), wasMade: false, heard: 0 };
       this.#known.set(source.name, known);
     }
     return known;
