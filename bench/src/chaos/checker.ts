@@ -139,6 +139,8 @@ export class Account {
   #lost = 0;
   #notes: string[] = [];
   #restarts = 0;
+  /** Calls of `close` until a change of its modulator is in force for certain: what both had been through may come of both. */
+  #changing = 0;
 
   constructor(name: string, channel: Channel, meaning: Meaning) {
     this.name = name;
@@ -167,6 +169,12 @@ export class Account {
   /** It goes on in another process, or with another installation: what its modulator counts there begins where it may. */
   moved(): void {
     for (const progress of this.#progress.values()) progress.count = undefined;
+  }
+
+  /** Its modulator is being changed for an equal one. */
+  changes(): void {
+    // A connection that breaks, or a gateway that restarts, may put it off.
+    this.#changing = 2;
   }
 
   /** How many events it has neither seen nor been told of. */
@@ -220,6 +228,7 @@ export class Account {
     this.#spoilt = 0;
     this.#lacking = 0;
     this.#isNew = false;
+    this.#changing = Math.max(0, this.#changing - 1);
     this.#late = 0;
     this.#notes = [];
     return { category: this.#category, verdict, notes };
@@ -261,7 +270,7 @@ export class Account {
     if (first <= last) {
       // A period's events go with the run of the usual ones: what stands for urgent ones may be repeated whole with a part of that.
       const isInPart = n > last || (this.#meaning.gathers === true && life >= URGENT_LIFE);
-      const isAnew = isInPart && progress.restarts < this.#restarts;
+      const isAnew = this.#changing > 0 || (isInPart && progress.restarts < this.#restarts);
       this.#again(producer, life, progress, first, Math.min(n, last), isAnew);
     } else {
       const missing = this.#unitsAmong(Math.max(last, writtenOff), first - 1);
@@ -284,7 +293,7 @@ export class Account {
     }
   }
 
-  /** Events from `from` to `to` came that were not the next ones. @param isAnew with more, of a modulator that began anew */
+  /** Events from `from` to `to` came that were not the next ones. @param isAnew of a modulator that began anew with more, or took another's place */
   #again(
     producer: number,
     life: number,

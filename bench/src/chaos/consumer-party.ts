@@ -158,7 +158,8 @@ export class ConsumerParty {
   async change(random: Random): Promise<void> {
     const filters = this.#seats.filter(({ meaning }) => meaning === "fourth" || meaning === "served");
     if (filters.length === 0) return;
-    const { index, meaning } = random.pick(filters);
+    const { index, meaning, account } = random.pick(filters);
+    account.changes();
     await this.worker.call("change", { index, meaning });
   }
 
