@@ -93,7 +93,7 @@ test("MOE-8, PROV-1: whatever modulator a consumer changes to, nothing is lost u
   let lost = 0;
   for (const [i, own] of seen.entries()) {
     await expect.poll(() => own.at(-1)).toBe(2 * (raised - 1) + i);
-    // What both had been through comes of both.
+    // An event that both modulators had been through may come of both.
     lost += raised - Math.floor((own[0] as number) / 2) - new Set(own).size;
   }
   expect(lost).toBeLessThanOrEqual(missed.reduce((sum, events) => sum + events, 0));

@@ -20,7 +20,7 @@ export interface OtherBrowser extends AsyncDisposable {
 /** A browser that may be there. */
 export interface BrowserOfDebian {
   readonly name: string;
-  /** What there has to be first; "" where it can be started. */
+  /** The reason why the browser cannot be started, and the remedy; "" where it can. */
   readonly missing: string;
   start(): Promise<OtherBrowser>;
 }
@@ -37,7 +37,7 @@ export function findFirefox(): BrowserOfDebian {
 export function findWebKit(): BrowserOfDebian {
   const driver = programNamed("WebKitWebDriver");
   const [browser] = globSync("/usr/lib/*/webkit2gtk-*/MiniBrowser");
-  // It has no way to run without a screen.
+  // WebKit has no way to run without a screen.
   const screen = process.env["DISPLAY"] === undefined ? programNamed("xvfb-run") : "";
   const isThere = driver !== undefined && browser !== undefined && screen !== undefined;
   return {

@@ -140,7 +140,7 @@ test("the tutorial's simulation and watcher do what it says", () =>
     expect(simulation.out).toBe("");
   }));
 
-/** What an SDK for OpenTelemetry registers, as far as the program needs it; it prints the trace that a span named "draw" is part of. */
+/** The parts that an SDK for OpenTelemetry registers, as far as the program needs it; it prints the trace that a span named "draw" is part of. */
 const TRACING = `import { context, createContextKey, propagation, ROOT_CONTEXT, trace } from "@opentelemetry/api";
 const key = createContextKey("traceparent");
 context.setGlobalContextManager({ active: () => ROOT_CONTEXT, with: (_, run) => run(), bind: (_, run) => run, enable() {}, disable() {} });

@@ -184,7 +184,7 @@ export class ConsumerParty {
       const token = await first.call<string>("handover");
       meanwhile();
       await second.call("takeOver", { port: this.#port, token });
-      // What the first one was handed before it gave up may still be on its way to its application, and its end comes behind that.
+      // Events that the first one was handed before it gave up may still be on their way to its application; its end comes behind them.
       const until = performance.now() + ENDING_MS;
       do await this.#takeAll();
       while (!this.#haveEnded && performance.now() < until);

@@ -24,7 +24,7 @@ interface Seam {
 }
 
 /**
- * What a consumer's next modulator brings, while the present one still owes events from before the next one begins. Of each raw source
+ * The output of a consumer's next modulator, while the present one still owes events from before the next one begins. Of each raw source
  * the consumer is handed what the present one makes up to there, and then all that the next one makes. So a change of modulators loses no event.
  */
 export class Successor {
