@@ -1,4 +1,4 @@
-import { connect, fifo, JechoError, type Missed, type Session, type } from "@jecho/client";
+import { connect, type EventPlace, fifo, JechoError, type Missed, type Session, type } from "@jecho/client";
 import { type Cutter, startCutter } from "@jecho/e2e/cutter";
 import { createGateway } from "@jecho/server";
 import { expect, inject, test } from "vitest";
@@ -314,3 +314,79 @@ test("WIRE-5: a bit that flips on the way costs a connection, and neither an eve
   clearInterval(again);
   expect(session.status.error?.code).toBe("FRAME_MALFORMED");
 });
+
+for (const [who, modulator] of [
+  ["a plain consumer", undefined],
+  ["a consumer with a modulator", EVEN],
+] as const)
+  test(`DEL-5: the place of ${who} that went on at a place still has the sources that had ended there`, async () => {
+    await using rig = await startRig();
+    const name = "a";
+    const first = new Inbox<number>();
+    const options = modulator === undefined ? {} : { modulator };
+    const before = await rig
+      .session()
+      .channel(name, Count)
+      .subscribe(({ n }) => first.put(n), options);
+    const producing = rig.session();
+    const history = { events: 1000 };
+    const ending = await producing.channel(name, Count).produce({ history });
+    await ending.ready;
+    for (let n = 0; n <= 8; n += 2) ending.publish({ n });
+    expect(await first.take(5)).toEqual([0, 2, 4, 6, 8]);
+    await ending.close();
+
+    const second = new Inbox<number>();
+    const between = await rig
+      .session()
+      .channel(name, Count)
+      .subscribe(({ n }) => second.put(n), { ...options, from: before.place as EventPlace });
+    const going = await producing.channel(name, Count).produce({ history });
+    going.publish({ n: 10 });
+    expect(await second.take(1)).toEqual([10]);
+
+    // The numbering is unknown as where a file was damaged: all that is kept is sent.
+    const place = { ...(between.place as EventPlace), epoch: 1 };
+    const third = new Inbox<number>();
+    await rig
+      .session()
+      .channel(name, Count)
+      .subscribe(({ n }) => third.put(n), { ...options, from: place });
+    going.publish({ n: 12 });
+    expect(await third.take(1)).toEqual([12]);
+  });
+
+for (const [what, changed] of [
+  ["another modulator", { modulator: { source: `${EVEN.source} ` } }],
+  ["none any more", {}],
+] as const)
+  test(`DEL-5: the place of a consumer that has ${what} still has the sources that had ended by then`, async () => {
+    await using rig = await startRig();
+    const first = new Inbox<number>();
+    const consumer = await rig
+      .session()
+      .channel("a", Count)
+      .subscribe(({ n }) => first.put(n), { modulator: EVEN });
+    const producing = rig.session();
+    const history = { events: 1000 };
+    const ending = await producing.channel("a", Count).produce({ history });
+    await ending.ready;
+    for (let n = 0; n < 5; n++) ending.publish({ n });
+    expect(await first.take(3)).toEqual([0, 2, 4]);
+    await ending.close();
+    await consumer.reset(changed);
+
+    const going = await producing.channel("a", Count).produce({ history });
+    going.publish({ n: 10 });
+    expect(await first.take(4)).toEqual([0, 2, 4, 10]);
+    const second = new Inbox<number>();
+    await rig
+      .session()
+      .channel("a", Count)
+      .subscribe(({ n }) => second.put(n), {
+        ...changed,
+        from: { ...(consumer.place as EventPlace), epoch: 1 },
+      });
+    going.publish({ n: 12 });
+    expect(await second.take(1)).toEqual([12]);
+  });

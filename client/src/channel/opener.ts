@@ -82,7 +82,9 @@ export class Opener {
     const endpoint = this.#endpoints.next();
     if (options.as !== undefined && options.modulator === undefined)
       throw new JechoError("ARGUMENT_INVALID", `"as" names what a modulator makes, and there is none`);
-    const consumer = new Consumer<T>(this, endpoint, channel, handler, options, options);
+    const [from, sources] = [placeOf(options), sourcesOf(options)];
+    const behind = from?.from === FROM.resume ? { ...from, sources } : undefined;
+    const consumer = new Consumer<T>(this, endpoint, channel, handler, options, options, behind);
     const name = this.userName(channel.name, options.signal);
     return this.#open(consumer, options.signal, {
       is: "openConsumer",
@@ -94,8 +96,8 @@ export class Opener {
       queue: queueOf(options.queue),
       label: labelOf(options.label),
       as: options.as ?? "",
-      from: placeOf(options),
-      sources: sourcesOf(options),
+      from,
+      sources,
     });
   }
 
@@ -110,7 +112,11 @@ export class Opener {
     const endpoint = this.#endpoints.next();
     const pair = { modulator: modulator && { source: modulator.source }, demodulator: options.demodulator };
     const place = new EventChannel<T>(this, channel, options.type);
-    const consumer = new Consumer<T>(this, endpoint, place, handler, pair, options);
+    const consumer = new Consumer<T>(this, endpoint, place, handler, pair, options, {
+      epoch,
+      seq,
+      sources,
+    });
     const name = this.userName(channel, options.signal);
     return this.#open(consumer, options.signal, {
       is: "openConsumer",

@@ -1,6 +1,6 @@
 import type { Demodulator } from "@jecho/modulators";
-import { JechoError } from "@jecho/shared";
-import type { EventsFrame } from "@jecho/shared/internal";
+import { JechoError, parseChannelName, splitName } from "@jecho/shared";
+import type { EventsFrame, Inherited } from "@jecho/shared/internal";
 import type { ChannelForm } from "../channel/codec.ts";
 import type {
   ConsumerOptions,
@@ -66,6 +66,7 @@ export class Consumer<T> {
   #dropped = 0;
   #status: Status = statusNow("connecting");
 
+  /** @param behind the place where another one was, which this one goes on behind */
   constructor(
     session: ConsumerSession,
     endpoint: number,
@@ -73,9 +74,15 @@ export class Consumer<T> {
     handler: Handler<T>,
     pair: EagerHandler,
     options: ConsumerOptions,
+    behind?: Pick<Inherited, "epoch" | "seq" | "sources">,
   ) {
     if (typeof handler !== "function")
       throw new JechoError("ARGUMENT_INVALID", "what subscribes is a function that gets each event");
+    if (behind !== undefined) {
+      this.#epoch = behind.epoch;
+      this.#seq = Number(behind.seq);
+      this.#sources.inherit(behind.sources);
+    }
     this.#session = session;
     this.#endpoint = endpoint;
     this.channel = channel.name;
@@ -249,7 +256,7 @@ export class Consumer<T> {
     this.#objects = objects.length === 0 ? NO_OBJECTS : objects;
     this.#resets.opened(reset, ({ modulator, demodulator }) => {
       this.#reader.modulate(modulator !== undefined);
-      this.#sources.clear();
+      this.#sources.changed(modulator === undefined && !isDerived(this.channel));
       this.#demodulator = demodulator;
     });
     const live = statusNow("live");
@@ -358,4 +365,9 @@ export class Consumer<T> {
 
 function awaitedEvent({ channel, producer, raised }: EventsFrame, i: number): AwaitedEvent {
   return { channel, producer, raised: raised + i };
+}
+
+/** Whether it is the name of a derived channel, in full. */
+function isDerived(channel: string): boolean {
+  return splitName(parseChannelName(channel).name).derived !== "";
 }

@@ -52,18 +52,33 @@ class HandledSource {
 
 /** A consumer's positions, one for each source. Events without a sequence number count, too. */
 export class HandledSources {
-  readonly #bySource = new Map<string, HandledSource>();
+  /** Positions by source, the one that was named last at the end. */
+  #bySource = new Map<string, HandledSource>();
   /** Positions by the producer's number at the present connection, and urgency. */
   readonly #byProducer = new Map<number, HandledSource>();
 
+  /** The consumer begins behind these positions, which another one had. */
+  inherit(places: readonly SourcePlace[]): void {
+    for (const { source, urgent, raised, origin, through } of [...places].reverse())
+      this.#enter({ producer: 0, urgent, source, origin, raised: Number(raised), through: Number(through) });
+  }
+
   /** A producer's runs are of this source from now on. */
   name(named: NamedSource): void {
-    const { producer, urgent, source } = named;
-    const key = `${source} ${urgent}`;
-    const known = this.#bySource.get(key) ?? new HandledSource(named);
+    const { producer, urgent, origin } = named;
+    // Another modulator makes its events from here on: what the former one had been through is said by that.
+    if (origin !== 0n) this.#bySource.delete(nameOf(origin, urgent));
+    this.#byProducer.set(keyOf(producer, urgent), this.#enter(named));
+  }
+
+  #enter(named: NamedSource): HandledSource {
+    const name = nameOf(named.source, named.urgent);
+    const before = this.#bySource.get(name);
+    const known = before?.named.origin === named.origin ? before : new HandledSource(named);
     known.goOn(named);
-    this.#bySource.set(key, known);
-    this.#byProducer.set(keyOf(producer, urgent), known);
+    this.#bySource.delete(name);
+    this.#bySource.set(name, known);
+    return known;
   }
 
   /** The source of a run; undefined where it has none. */
@@ -75,12 +90,26 @@ export class HandledSources {
     return this.#bySource.size === 0;
   }
 
-  /** The consumer has another modulator. */
-  clear(): void {
-    this.#bySource.clear();
+  /**
+   * The consumer has another modulator, or none: of each raw source it keeps how far the former one had been.
+   *
+   * @param isPlain whether what comes next are the raw events themselves
+   */
+  changed(isPlain: boolean): void {
+    const former = [...this.#bySource.values()];
+    this.#bySource = new Map();
     this.#byProducer.clear();
+    for (const { named, raised, through } of former) {
+      const { urgent, source, origin } = named;
+      const [raw, reached] = origin === 0n ? [source, raised] : [origin, through];
+      const counts = isPlain
+        ? { origin: 0n, raised: reached, through: 0 }
+        : { origin: raw, raised: 0, through: reached };
+      this.#enter({ producer: 0, urgent, source: raw, ...counts });
+    }
   }
 
+  /** Of several sources made of one raw source, the one that was named last comes first. */
   places(): PlaceInSource[] {
     return Array.from(this.#bySource.values(), ({ named, raised, through }) => ({
       source: named.source.toString(36),
@@ -88,8 +117,12 @@ export class HandledSources {
       raised,
       origin: named.origin.toString(36),
       through,
-    }));
+    })).reverse();
   }
+}
+
+function nameOf(source: bigint, urgent: boolean): string {
+  return `${source} ${urgent}`;
 }
 
 function keyOf(producer: number, urgent: boolean): number {

@@ -265,7 +265,7 @@ export class Tracker {
   places(): SourcePlace[] {
     const isNewest = ({ source, origin }: Reached): boolean => origin?.by === source.id;
     const reached = [...this.#reached.values()];
-    return [...reached.filter(isNewest), ...reached.filter(one => !isNewest(one))].map(
+    const places = [...reached.filter(isNewest), ...reached.filter(one => !isNewest(one))].map(
       ({ source: { id, urgent }, raised, origin }) => ({
         source: id,
         raised: BigInt(raised),
@@ -274,6 +274,14 @@ export class Tracker {
         through: BigInt(origin?.through ?? 0),
       }),
     );
+    // Of these the present modulator has made nothing yet, and the one before it had been so far.
+    const made = new Set(reached.map(({ origin }) => origin));
+    for (const known of this.#known.values()) {
+      const { id, urgent } = known.source;
+      if (known.wasMade && !made.has(known))
+        places.push({ source: id, raised: 0n, urgent, origin: id, through: BigInt(known.through) });
+    }
+    return places;
   }
 
   /** Goes on where another device was. */
@@ -290,6 +298,7 @@ export class Tracker {
       // Several modulators may have made what it has had of one source. Who is first here made the newest.
       if (known !== undefined) {
         known.mayBeginEarlier = false;
+        known.wasMade = true;
         reach(known, of, Number(through));
       }
     }
