@@ -207,8 +207,8 @@ async function restartGateway(
   await world.exclusively(gateway, async () => {
     // The next home of a cluster's channels has nothing of their past, and the next gateway has nothing for consumers that are away.
     const isAway = world.consumers.some(({ cutter }) => cutter.refuses);
-    if (signal === "SIGKILL" || world.gateways.length > 1 || isAway) world.gatewayDied();
-    await gateway.end(signal);
+    const isOrderly = await gateway.end(signal);
+    if (!isOrderly || world.gateways.length > 1 || isAway) world.gatewayDied();
     await delay(awayMs);
     await meanwhile();
     await gateway.start();

@@ -19,6 +19,8 @@ export class GatewayParty {
   hasSalvaged = false;
   /** How often it did not come to run. */
   failedStarts = 0;
+  /** What waited for its consumers when it was told to end did not go out in time. */
+  #leftSome = false;
   readonly #options: ChaosGatewayOptions;
   #process: Process | undefined;
   #port: number;
@@ -78,10 +80,11 @@ export class GatewayParty {
     await Promise.race([started, ended]);
   }
 
-  /** Ends it by this signal, and waits until it has ended. */
-  async end(signal: NodeJS.Signals): Promise<void> {
+  /** Ends it by this signal, and waits until it has ended. @returns whether everybody had all that it had for them */
+  async end(signal: NodeJS.Signals): Promise<boolean> {
     const child = this.#process?.child;
-    if (child === undefined || this.pid === undefined) return;
+    if (child === undefined || this.pid === undefined) return false;
+    this.#leftSome = false;
     const gone = once(child, "exit");
     child.kill(signal);
     const late = setTimeout(() => {
@@ -90,6 +93,9 @@ export class GatewayParty {
     }, MOST_END_MS);
     await gone;
     clearTimeout(late);
+    // Its last lines come before that.
+    if (child.connected) await once(child, "disconnect");
+    return signal === "SIGTERM" && !this.#leftSome;
   }
 
   async stop(): Promise<void> {
@@ -100,6 +106,7 @@ export class GatewayParty {
     const say = (line: string): void => {
       this.log.push(line);
       if (line.includes(" is damaged ")) this.hasSalvaged = true;
+      if (line.includes("had not taken all")) this.#leftSome = true;
       if (this.log.length > MOST_LINES) this.log.shift();
     };
     child.on("message", ({ log }: { log?: string }) => log !== undefined && say(log));

@@ -251,7 +251,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     const leftMs = lateAt - performance.now();
     if (leftMs > 0 && !(await sendWaiting(connections, leftMs)))
       log(
-        `consumers had not taken all that waited for them after ${drainMs} ms: they are told what they miss`,
+        `consumers had not taken all that waited for them after ${drainMs} ms: they are told what they miss of producers that come back`,
       );
   };
   let closing: Promise<void> | undefined;
