@@ -140,6 +140,11 @@ export class RemoteClient extends ClientConnection {
     this.socket = socket;
   }
 
+  /** What it sends waits until its token has been checked here, too. */
+  override get isHeld(): boolean {
+    return this.subject === undefined;
+  }
+
   override send(control: Outgoing): void {
     // Its edge answers when all homes have confirmed, which is what it was forwarded for.
     if (control.kind !== "Pong") super.send(control);

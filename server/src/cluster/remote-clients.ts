@@ -32,9 +32,9 @@ const CUT = 1006;
 /** The gateway, as it deals with clients that are connected to others. */
 export interface RemoteHost {
   readonly limits: ConnectionLimits;
-  /** A client has come. @param greeted to be called when it is known who that is */
-  opened(client: RemoteClient, token: string, greeted: () => void): void;
-  /** Frames of its have come. */
+  /** A client has come. */
+  opened(client: RemoteClient, token: string): void;
+  /** Frames of its have come, perhaps before its token has been checked. */
   received(client: RemoteClient, message: Uint8Array): void;
   /** There is room again for what waits for it. */
   drained(client: RemoteClient): void;
@@ -56,8 +56,6 @@ export class RemoteClients implements CarrierEvents {
   readonly #carrier: TrunkCarrier;
   readonly #host: RemoteHost;
   readonly #clients = new Map<number, RemoteClient>();
-  /** What came before it is known who a client is. */
-  readonly #ungreeted = new Map<RemoteClient, Uint8Array[]>();
   readonly #topics = new TrunkTopics();
   /** Shared objects that modulators at that gateway read. */
   readonly #followed = new Set<string>();
@@ -116,11 +114,8 @@ export class RemoteClients implements CarrierEvents {
     const client = this.#clients.get(number);
     // It was ended here, and does not know that yet.
     if (client === undefined) return;
-    if (kind === TO_HOME.frames) {
-      const waiting = this.#ungreeted.get(client);
-      if (waiting === undefined) this.#host.received(client, rest);
-      else waiting.push(rest);
-    } else if (kind === TO_HOME.waits) {
+    if (kind === TO_HOME.frames) this.#host.received(client, rest);
+    else if (kind === TO_HOME.waits) {
       client.socket.waits(wordOf(rest));
       this.#host.drained(client);
     } else if (kind === TO_HOME.brings) this.#host.brings(client, fromJson<SharedState[]>(rest));
@@ -148,17 +143,11 @@ export class RemoteClients implements CarrierEvents {
     const client: RemoteClient = new RemoteClient(socket, this.#host.limits);
     client.address = address;
     this.#clients.set(number, client);
-    const waiting: Uint8Array[] = [];
-    this.#ungreeted.set(client, waiting);
-    this.#host.opened(client, token, () => {
-      this.#ungreeted.delete(client);
-      for (const message of waiting) if (client.isOpen) this.#host.received(client, message);
-    });
+    this.#host.opened(client, token);
   }
 
   #left(client: RemoteClient, code: number): void {
     if (!this.#clients.delete(client.socket.client)) return;
-    this.#ungreeted.delete(client);
     client.socket.closed();
     this.#host.left(client, code);
   }

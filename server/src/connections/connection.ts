@@ -193,6 +193,11 @@ export class Connection {
     return this.#link?.getBufferedAmount() ?? 0;
   }
 
+  /** Whether its messages wait, for reasons of its own, until `Inboxes.drained`. */
+  get isHeld(): boolean {
+    return false;
+  }
+
   /** Whether so much waits in the socket that events wait in their channels' queues. True from `fallsBehind` on, until there is little. */
   get isBehind(): boolean {
     return this.#seldom?.isBehind ?? false;

@@ -76,8 +76,8 @@ export class Inboxes<C extends Connection> {
   readonly #limits: InboxLimits;
   /** The one comes first whose turn it is. */
   readonly #waiting = new Map<C, Inbox>();
-  /** Inboxes of connections that have to read their answers first. */
-  readonly #unread = new Map<C, Inbox>();
+  /** Inboxes of connections that are held, or that have to read their answers first. */
+  readonly #held = new Map<C, Inbox>();
   #bytes = 0;
   /** Time that requests, and what waits, have taken in this turn. */
   #spentMs = 0;
@@ -98,8 +98,8 @@ export class Inboxes<C extends Connection> {
   receive(connection: C, message: Uint8Array, now: number): boolean {
     const progress: Progress = { message, at: 0, hasEvents: false };
     const inbox = this.#inboxOf(connection);
-    if (inbox === undefined && this.#advance(connection, progress, now, MESSAGE_MS, TURN_MS - this.#spentMs))
-      return true;
+    const mayAct = inbox === undefined && !connection.isHeld;
+    if (mayAct && this.#advance(connection, progress, now, MESSAGE_MS, TURN_MS - this.#spentMs)) return true;
     return !connection.isOpen || this.#keep(connection, progress, inbox);
   }
 
@@ -107,7 +107,7 @@ export class Inboxes<C extends Connection> {
   get largest(): C | undefined {
     let largest: C | undefined;
     let most = 0;
-    for (const inboxes of [this.#waiting, this.#unread])
+    for (const inboxes of [this.#waiting, this.#held])
       for (const [connection, { bytes }] of inboxes) if (bytes > most) [largest, most] = [connection, bytes];
     return largest;
   }
@@ -121,14 +121,14 @@ export class Inboxes<C extends Connection> {
   forget(connection: C): void {
     this.#bytes -= this.#inboxOf(connection)?.bytes ?? 0;
     this.#waiting.delete(connection);
-    this.#unread.delete(connection);
+    this.#held.delete(connection);
   }
 
-  /** The connection's socket has room again. */
+  /** The connection's socket has room again, or it is held no longer. */
   drained(connection: C): void {
-    const inbox = this.#unread.get(connection);
-    if (inbox === undefined || connection.bufferedBytes > UNREAD_BYTES) return;
-    this.#unread.delete(connection);
+    const inbox = this.#held.get(connection);
+    if (inbox === undefined || connection.isHeld || connection.bufferedBytes > UNREAD_BYTES) return;
+    this.#held.delete(connection);
     this.#waiting.set(connection, inbox);
     this.#next ??= setImmediate(this.#turn);
   }
@@ -137,17 +137,17 @@ export class Inboxes<C extends Connection> {
   close(): void {
     clearImmediate(this.#next);
     this.#waiting.clear();
-    this.#unread.clear();
+    this.#held.clear();
   }
 
   #inboxOf(connection: C): Inbox | undefined {
-    if (this.#waiting.size + this.#unread.size === 0) return undefined;
-    return this.#waiting.get(connection) ?? this.#unread.get(connection);
+    if (this.#waiting.size + this.#held.size === 0) return undefined;
+    return this.#waiting.get(connection) ?? this.#held.get(connection);
   }
 
   #keep(connection: C, { message, at, hasEvents }: Progress, known: Inbox | undefined): boolean {
     const inbox = known ?? { messages: [], head: 0, bytes: 0 };
-    if (known === undefined) this.#waiting.set(connection, inbox);
+    if (known === undefined) (connection.isHeld ? this.#held : this.#waiting).set(connection, inbox);
     const rest = message.slice(at);
     inbox.messages.push({ message: rest, at: 0, hasEvents });
     inbox.bytes += MESSAGE_BYTES + rest.byteLength;
@@ -175,7 +175,7 @@ export class Inboxes<C extends Connection> {
       // Behind the others, if something of it still waits.
       if (inbox.head === inbox.messages.length) continue;
       const isToRead = connection.bufferedBytes > UNREAD_BYTES;
-      (isToRead ? this.#unread : this.#waiting).set(connection, inbox);
+      (isToRead ? this.#held : this.#waiting).set(connection, inbox);
     }
     if (this.#waiting.size > 0) this.#next ??= setImmediate(this.#turn);
   };

@@ -210,11 +210,11 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
         endedBecause = why;
         void closeOnce();
       },
-      opened: (client, token, greeted) => {
+      opened: (client, token) => {
         const known = (subject: typeof client.subject): void => {
           client.subject = subject;
           crowd.visits(client, subject?.name ?? "");
-          greeted();
+          entrance.drained(client);
         };
         access.greet(client, token, known, true);
       },
