@@ -49,8 +49,11 @@ export class ChannelManager implements ChannelOwner {
   /** Few channels have any. */
   #outlets: Outlets | undefined;
   #idle: NodeJS.Timeout | undefined;
-  /** Whether the channel's home is another gateway by now: nothing of it goes on here. */
-  isMoved = false;
+  /**
+   * Where the channel's home is. From "leaving" on it is another gateway and nothing goes on here, but producers are not to hear that consumers have gone: they would
+   * raise nothing, or not what these want, until both have met at the other one. "elsewhere": all have been sent there.
+   */
+  home: "here" | "leaving" | "elsewhere" = "here";
   /** Undefined as long as no consumer of the channel itself has a type. */
   #reads: ReadTypes | undefined;
 
@@ -215,7 +218,7 @@ export class ChannelManager implements ChannelOwner {
   removeProducer(producer: GatewayProducer): void {
     const { connection, outlet } = producer;
     this.names.forgetProducer(producer);
-    if (!this.isMoved) this.unmade.left(producer);
+    if (this.home === "here") this.unmade.left(producer);
     for (const { channel } of this.derivations) channel.lanes.leave(producer.number);
     if (outlet !== undefined) this.outlets.remove(producer);
     else {
@@ -349,6 +352,7 @@ export class ChannelManager implements ChannelOwner {
 
   /** The channel's home is another gateway, and all who used it here have gone to look for it there: nothing is kept for their return. */
   movedOut(): void {
+    this.home = "elsewhere";
     for (const channel of [this.channel, ...Array.from(this.derivations, ({ channel }) => channel)]) {
       channel.demand.stopAwaiting();
       channel.history = undefined;

@@ -146,7 +146,7 @@ export class GatewayConsumer {
     const state = this.#state;
     // One that was cut off before is still awaited until it is open.
     const mayReturn = state.is !== "installing" || (state.comesBack && !this.channel.demand.isAwaiting);
-    if (isCut && mayReturn && !this.manager.isMoved) this.awaitReturn();
+    if (isCut && mayReturn && this.manager.home !== "elsewhere") this.awaitReturn();
     else this.end();
   }
 

@@ -398,7 +398,7 @@ export class GatewayInstallation {
     const { maker, producing } = this;
     const process = maker === producing && this.consumer === undefined ? 0 : producing.process;
     // A process that was cut off may come back to what has run in its stead.
-    const returns = process !== 0 && producing.isCut && !this.#derived.manager.isMoved;
+    const returns = process !== 0 && producing.isCut && this.#derived.manager.home === "here";
     maker?.send({ kind: "Remove", derived: this.#derived.channel.number, process, returns });
   }
 }

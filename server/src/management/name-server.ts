@@ -223,7 +223,7 @@ export class NameServer {
     const moved = [...this.#managers.values()].filter(({ name }) => !isHome(name));
     if (moved.length === 0) return;
     for (const manager of moved) {
-      manager.isMoved = true;
+      manager.home = "leaving";
       // It may be the home again before all have left.
       this.#managers.delete(manager.name);
     }

@@ -5,6 +5,7 @@ import { createGateway, createToken, createTokenKeys } from "@jecho/server";
 import { ERRORS } from "@jecho/shared";
 import { expect, onTestFinished, test } from "vitest";
 import { Members } from "../../src/cluster/members.ts";
+import type { GatewayClusterOptions } from "../../src/cluster/open-interconnect.ts";
 import { RawClient } from "../raw-client.ts";
 import { listed } from "./joined.ts";
 
@@ -41,7 +42,7 @@ class SlowKeys {
 test("CON-6, CLU-1: what a client sends to a home that still checks its token waits, in order, and has a bound", async () => {
   const [former, newer] = [await createTokenKeys(), await createTokenKeys()];
   const slow = new SlowKeys(former.checking);
-  const [one, other] = await listed(2);
+  const [one, other] = (await listed(2)) as [GatewayClusterOptions, GatewayClusterOptions];
   await using edge = await createGateway({ ...OPTIONS, cluster: one, tokens: { keys: newer.checking } });
   const keys = await slow.address();
   await using home = await createGateway({ ...OPTIONS, cluster: other, tokens: { keys } });
