@@ -285,6 +285,11 @@ export class GatewayLanes {
     return this.#bySource.has(nameOf({ source, urgent: false }));
   }
 
+  /** Count of the newest event that was taken of a source; 0 for none. */
+  raisedOf(source: bigint, urgent: boolean): number {
+    return this.#bySource.get(nameOf({ source, urgent }))?.raised ?? 0;
+  }
+
   /**
    * Positions of the sending producers, for a consumer that begins now.
    *

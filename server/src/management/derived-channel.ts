@@ -21,25 +21,21 @@ function alikeBut({ objects, capabilities }: Modulator): string {
   return JSON.stringify([read, [...capabilities].sort()]);
 }
 
-/** Positions that consumers brought along are remembered up to this number. */
-const MOST_REACHED = 4096;
+/** Positions that consumers claim are remembered up to this number. */
+const MOST_CLAIMED = 4096;
 
-function reach(places: Map<string, SourcePlace>, source: bigint, urgent: boolean, raised: number): void {
-  const name = `${source} ${urgent}`;
+/** Notes how far a source's events have been made into output, where none or a further place is known. */
+function noteLeast(places: Map<string, SourcePlace>, { origin, urgent, through }: SourcePlace): void {
+  const name = `${origin} ${urgent}`;
   const known = places.get(name);
-  if (known === undefined || Number(known.raised) < raised)
-    places.set(name, { source, urgent, raised: BigInt(raised), origin: 0n, through: 0n });
+  if (origin !== 0n && (known === undefined || known.raised > through))
+    places.set(name, { source: origin, urgent, raised: through, origin: 0n, through: 0n });
 }
 
 /** The least position in each source, of all that named the source. */
 function leastOf(places: Iterable<SourcePlace>): Map<string, SourcePlace> {
   const least = new Map<string, SourcePlace>();
-  for (const { origin, urgent, through } of places) {
-    const name = `${origin} ${urgent}`;
-    const known = least.get(name);
-    if (known === undefined || known.raised > through)
-      least.set(name, { source: origin, urgent, raised: through, origin: 0n, through: 0n });
-  }
+  for (const place of places) noteLeast(least, place);
   return least;
 }
 
@@ -61,8 +57,8 @@ export class DerivedChannel {
   /** Consumers may come back to what an earlier gateway kept: until then it stays. */
   isHeld = false;
   readonly placements: Placements;
-  /** Positions in raw sources that consumers brought along. */
-  readonly #reached = new Map<string, SourcePlace>();
+  /** Positions in raw sources that consumers said they had reached. */
+  readonly #claimed = new Map<string, SourcePlace>();
   /** Outlets of producers that publish into the channel directly. */
   readonly outlets = new Set<Outlet>();
   readonly #objects: SharedObjects;
@@ -255,18 +251,21 @@ export class DerivedChannel {
     return alikeBut(this.modulator) === alikeBut(modulator);
   }
 
-  /** Takes the positions that consumers had at another gateway, or while this channel was not there. */
+  /**
+   * Takes the positions that consumers say they had at another gateway, or while this channel was not there. The least one counts: one that was further
+   * drops what it is sent again, and a stranger's word has nobody miss anything.
+   */
   know(sources: readonly SourcePlace[]): void {
-    for (const { origin, urgent, through } of sources)
-      if (origin !== 0n) reach(this.#reached, origin, urgent, Number(through));
-    for (const name of this.#reached.keys()) {
-      if (this.#reached.size <= MOST_REACHED) return;
-      this.#reached.delete(name);
+    for (const place of sources) noteLeast(this.#claimed, place);
+    for (const name of this.#claimed.keys()) {
+      if (this.#claimed.size <= MOST_CLAIMED) return;
+      this.#claimed.delete(name);
     }
   }
 
   /**
-   * The last event of each source of this process that output accounts for, where that is known.
+   * The last event of each source of this process that output accounts for: as the gateway has seen it, or else as consumers say, and no further than
+   * the source is.
    *
    * @param consumer whose process makes it for itself, and may be less far than others; undefined for what is made for everybody
    */
@@ -276,13 +275,27 @@ export class DerivedChannel {
     // It begins with what comes.
     if (consumer !== undefined && this.placements.isNew(consumer)) return [];
     let reached = consumer && leastOf(this.placements.placesOf(consumer));
-    if (reached === undefined || reached.size === 0) {
-      reached = new Map(this.#reached);
-      for (const { origin, urgent, through } of this.channel.lanes.made())
-        reach(reached, origin, urgent, through);
+    if (reached === undefined || reached.size === 0) reached = new Map([...this.#claimed, ...this.#made()]);
+    const places: SourcePlace[] = [];
+    for (const producer of this.feeders.of(producing))
+      for (const urgent of [false, true]) {
+        const place = reached.get(`${producer.source} ${urgent}`);
+        const raised = producer.raisedBy(urgent);
+        if (place !== undefined) places.push(place.raised > raised ? { ...place, raised } : place);
+      }
+    return places;
+  }
+
+  /** How far the output that has come to the gateway accounts for each source. */
+  #made(): Map<string, SourcePlace> {
+    const made = new Map<string, SourcePlace>();
+    for (const { origin, urgent, through } of this.channel.lanes.made()) {
+      const name = `${origin} ${urgent}`;
+      const raised = BigInt(through);
+      if ((made.get(name)?.raised ?? -1n) < raised)
+        made.set(name, { source: origin, urgent, raised, origin: 0n, through: 0n });
     }
-    const own = new Set(this.feeders.of(producing).map(({ source }) => source));
-    return [...reached.values()].filter(({ source }) => own.has(source));
+    return made;
   }
 
   /** Takes the modulator out of every process. @param why those who still wait to be its consumers are not */

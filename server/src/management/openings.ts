@@ -88,12 +88,11 @@ export class GatewayOpenings {
     const number = this.#names.newEndpoint();
     const outlet = name === "" ? undefined : manager.outlets.named(name);
     const token = type?.token ?? 0n;
-    const { modulates, source } = frame;
-    const producer = new GatewayProducer(number, connection, manager, token, modulates, source, outlet);
+    const producer = new GatewayProducer(number, connection, manager, token, frame, outlet);
     this.#names.processes.enter(connection, frame.instance);
     if (outlet === undefined) {
       manager.addProducer(producer, type);
-      manager.unmade.begins(producer, frame.raised, frame.raisedUrgent);
+      manager.unmade.begins(producer);
     } else manager.outlets.add(producer, outlet, type);
     // A history that is to be whole is the channel's producers' to ask for.
     const always = outlet === undefined && frame.history?.onDemand === false;

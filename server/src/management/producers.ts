@@ -1,4 +1,4 @@
-import { Few } from "@jecho/shared/internal";
+import { Few, type OpenProducer } from "@jecho/shared/internal";
 import type { Connection } from "../connections/connection.ts";
 import type { Channel } from "../delivery/channel.ts";
 
@@ -32,8 +32,10 @@ export class GatewayProducer {
   readonly manager: ProducerManager;
   /** Whether the producer's process can run modulators. */
   readonly modulates: boolean;
-  /** The source that its events are counted by. */
+  /** The source that its events are counted by, and the counts of its newest event and urgent event when it was opened. */
   readonly source: bigint;
+  readonly raised: bigint;
+  readonly raisedUrgent: bigint;
   /** Bytes that are kept for it, on account of its connection's parties. */
   keptBytes = 0;
 
@@ -42,8 +44,7 @@ export class GatewayProducer {
     connection: Connection,
     manager: ProducerManager,
     token: bigint,
-    modulates: boolean,
-    source: bigint,
+    { modulates, source, raised, raisedUrgent }: OpenProducer,
     outlet?: ProducerOutlet,
   ) {
     this.number = number;
@@ -54,6 +55,15 @@ export class GatewayProducer {
     this.token = token;
     this.modulates = modulates;
     this.source = source;
+    this.raised = raised;
+    this.raisedUrgent = raisedUrgent;
+  }
+
+  /** Count of its newest event, or urgent event, as far as the gateway has heard. */
+  raisedBy(urgent: boolean): bigint {
+    const taken = BigInt(this.channel.lanes.raisedOf(this.source, urgent));
+    const opened = urgent ? this.raisedUrgent : this.raised;
+    return taken > opened ? taken : opened;
   }
 }
 

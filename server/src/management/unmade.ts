@@ -33,21 +33,12 @@ export class UnmadeSources {
     this.#resumeWindowMs = resumeWindowMs;
   }
 
-  /**
-   * A source begins. One that is known has begun before.
-   *
-   * @param events count of its newest event until then
-   * @param urgentEvents the same of its urgent ones
-   */
-  begins(
-    { number: producer, source, connection }: GatewayProducer,
-    events: bigint,
-    urgentEvents: bigint,
-  ): void {
+  /** A source begins. One that is known has begun before. */
+  begins({ number: producer, source, connection, raised, raisedUrgent }: GatewayProducer): void {
     if (source === 0n || this.#lanes.knows(source)) return;
     const at = [
-      { producer, source, urgent: false, raised: Number(events) },
-      { producer, source, urgent: true, raised: Number(urgentEvents) },
+      { producer, source, urgent: false, raised: Number(raised) },
+      { producer, source, urgent: true, raised: Number(raisedUrgent) },
     ];
     for (const { channel } of this.#derivations) for (const one of at) channel.sourceBegins(connection, one);
   }
