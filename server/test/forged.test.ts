@@ -82,3 +82,29 @@ test("PROV-7, row 52: of a source that the gateway has had output of, no consume
   using again = await beside();
   expect((await begins(again)).raised).toEqual([3n]);
 });
+
+test("PROV-2, row 52: a producer that speaks of what is made of another one's events is let go of, and nobody misses any", async () => {
+  await using gateway = await start();
+  using consumer = await RawConsumer.open(gateway);
+  using producer = await RawProducer.open(gateway, { source: RAW });
+  const derived = await producer.installs();
+  await consumer.opened();
+  using stranger = await RawProducer.open(gateway, { source: 80n });
+  await stranger.installs();
+  const counts = { raised: 0n, after: FAR, through: FAR, process: 0, by: "", agoMs: 0 };
+  const at = {
+    kind: "Position",
+    channel: derived,
+    producer: stranger.number,
+    urgent: false,
+    ...counts,
+  } as const;
+  stranger.say({ ...at, source: MADE + 1n, origin: RAW });
+  expect(await stranger.closed).toMatchObject({
+    reason: expect.stringContaining("another producer's events"),
+  });
+  producer.say({ ...at, producer: producer.number, source: MADE, origin: RAW, after: 0n, through: 0n });
+  const places = [await consumer.next("Position")];
+  while (places.at(-1)?.source !== MADE) places.push(await consumer.next("Position"));
+  expect(places.filter(({ through }) => through === FAR)).toEqual([]);
+});

@@ -17,7 +17,7 @@ async function open(client: RawClient): Promise<number> {
 test("PROV-6: the gateway knows how far a modulator has been through a source, and tells it to those who come later", async () => {
   await using gateway = await createGateway();
   using making = await RawClient.connect(gateway);
-  making.say({ kind: "OpenProducer", request: 1, channel: "a", modulates: true });
+  making.say({ kind: "OpenProducer", request: 1, channel: "a", modulates: true, source: 9n });
   const { producer } = await making.next("ProducerOpened");
   using first = await RawClient.connect(gateway);
   const opening = open(first);

@@ -71,7 +71,12 @@ export class Intake {
     const { channel } = manager;
     if (position.channel === channel.number)
       return producer?.outlet === undefined ? channel.position(connection, position) : undefined;
-    if (derived?.manager === manager) derived.channel.position(connection, position);
+    if (derived?.manager !== manager) return;
+    // The gateway's own process speaks for all for whom it stands in.
+    const isOwn = position.origin === 0n || position.origin === producer?.source;
+    if (!isOwn && connection !== this.#names.modulating)
+      throw new JechoError("FRAME_UNEXPECTED", "a position in what is made of another producer's events");
+    derived.channel.position(connection, position);
   }
 
   /** Takes a run that a modulator made in another process than the producer's. */
