@@ -154,6 +154,14 @@ export const FLOODS: Readonly<Record<string, (push: Push) => Promise<void>>> = {
   "row 43, subscriptions": push => flood(push, i => consumer(i, "a"), 10 * MANY),
   "row 43, WantType": push => flood(push, i => ({ kind: "WantType", request: i, token: 1n }), 10 * MANY),
   "row 43, WantTypes": push => flood(push, i => ({ kind: "WantTypes", request: i, channel: "a" }), 10 * MANY),
+  "row 53, small messages": async push => {
+    let stranger = await push.connect();
+    while (!push.isOver()) {
+      if (stranger.isClosed) stranger = await push.connect();
+      for (let i = 0; i < 10 * MANY; i++) stranger.say({ kind: "CloseEndpoint", endpoint: i });
+      await stranger.room();
+    }
+  },
   "row 43, ObjectUpdate": push =>
     flood(push, i => ({ kind: "ObjectUpdate", object: "o", version: i, state: STATE }), 200),
   "row 44, block and never ready": push => stuck(push, 1, "block"),

@@ -1,9 +1,9 @@
 import { EventsFrame, type Frame, MOST_CONTROL_BYTES, parseMessage } from "@jecho/shared/internal";
 import type { Connection } from "./connection.ts";
 
-/** Milliseconds that a message gets when it comes. */
-const MESSAGE_MS = 5;
-/** Milliseconds that one turn of the event loop spends on requests, and on what waits: events of others are late by that much. */
+/** Milliseconds of one turn of the event loop that a connection's messages get when they come. */
+const CONNECTION_MS = 5;
+/** Milliseconds that one turn spends on what is no event, and on what waits: events of others are late by that much. */
 const TURN_MS = 1;
 /** Milliseconds that one connection's waiting messages get before the next connection's turn. */
 const SLICE_MS = 0.25;
@@ -14,7 +14,7 @@ const MESSAGE_BYTES = 256;
 /** Bytes that may wait in a connection's socket for its requests to be answered: who does not read the answers is given no more. */
 const UNREAD_BYTES = 1 << 20;
 
-/** Requests: frames that others may have to wait for, or that are answered. What belongs to the flow of events, and answers, are none. */
+/** Requests: frames that others may have to wait for, or that are answered, and so wait until answers are read. */
 const REQUESTS: ReadonlySet<Frame["kind"]> = new Set([
   "OpenProducer",
   "OpenConsumer",
@@ -67,8 +67,8 @@ interface Inbox {
 }
 
 /**
- * Shares the gateway's time out among connections. A message is acted on when it comes, as long as its frames take 5 ms and no more, and the
- * requests of all connections 1 ms in one turn of the event loop. The rest of it waits, and whatever its connection sends behind it; connections
+ * Shares the gateway's time out among connections. Messages are acted on when they come, as long as those of their connection take 5 ms of one turn of the
+ * event loop and no more, and all but the events of all connections 1 ms. The rest waits, and whatever its connection sends behind it; connections
  * take turns, and what others send goes on in between. Requests wait, too, while their connection does not read what it was answered.
  */
 export class Inboxes<C extends Connection> {
@@ -79,7 +79,10 @@ export class Inboxes<C extends Connection> {
   /** Inboxes of connections that are held, or that have to read their answers first. */
   readonly #held = new Map<C, Inbox>();
   #bytes = 0;
-  /** Time that requests, and what waits, have taken in this turn. */
+  /** The connection whose messages are coming, one behind the other, and since when in this turn, by `performance.now()`. */
+  #coming: C | undefined;
+  #comingSince = 0;
+  /** Time that all but events, and what waits, has taken in this turn. */
   #spentMs = 0;
   #next: NodeJS.Immediate | undefined;
 
@@ -98,8 +101,14 @@ export class Inboxes<C extends Connection> {
   receive(connection: C, message: Uint8Array, now: number): boolean {
     const progress: Progress = { message, at: 0, hasEvents: false };
     const inbox = this.#inboxOf(connection);
-    const mayAct = inbox === undefined && !connection.isHeld;
-    if (mayAct && this.#advance(connection, progress, now, MESSAGE_MS, TURN_MS - this.#spentMs)) return true;
+    if (connection !== this.#coming) {
+      this.#coming = connection;
+      this.#comingSince = now;
+      this.#next ??= setImmediate(this.#turn);
+    }
+    const leftMs = CONNECTION_MS - (now - this.#comingSince);
+    const isInTime = inbox === undefined && !connection.isHeld && leftMs > 0;
+    if (isInTime && this.#advance(connection, progress, now, leftMs, TURN_MS - this.#spentMs)) return true;
     return !connection.isOpen || this.#keep(connection, progress, inbox);
   }
 
@@ -158,6 +167,7 @@ export class Inboxes<C extends Connection> {
 
   readonly #turn = (): void => {
     this.#next = undefined;
+    this.#coming = undefined;
     this.#spentMs = 0;
     for (const [connection, inbox] of this.#waiting) {
       if (this.#spentMs >= TURN_MS) break;
@@ -181,23 +191,25 @@ export class Inboxes<C extends Connection> {
   };
 
   /**
-   * Acts on the next frames of a message, at least on one where there is time for requests.
+   * Acts on the next frames of a message.
    *
    * @param began the time, by `performance.now()`
    * @param sliceMs how long
-   * @param requestsMs how long where there are requests among them
+   * @param othersMs how long where there are others than events among them
    * @returns whether that was all of it
    */
-  #advance(connection: C, progress: Progress, began: number, sliceMs: number, requestsMs: number): boolean {
+  #advance(connection: C, progress: Progress, began: number, sliceMs: number, othersMs: number): boolean {
     const { message } = progress;
     let frames = 0;
     let usedMs = 0;
-    let requests = 0;
+    let [others, requests] = [0, 0];
     const visit = (frame: Frame, start: number, end: number): boolean => {
       const isEvents = frame instanceof EventsFrame;
-      const isRequest = !isEvents && REQUESTS.has(frame.kind);
-      if (usedMs >= sliceMs || (isRequest && usedMs >= requestsMs)) return false;
+      const isOther = !isEvents && frame.kind !== "Position";
+      if (usedMs >= (isOther ? Math.min(sliceMs, othersMs) : sliceMs)) return false;
+      const isRequest = isOther && REQUESTS.has(frame.kind);
       if (isRequest && requests++ % LOOK_EVERY === 0 && connection.bufferedBytes > UNREAD_BYTES) return false;
+      if (isOther) others++;
       progress.hasEvents ||= isEvents;
       this.#reader.frame(connection, frame, message, start, end);
       if (++frames % LOOK_EVERY === 0 || isRequest) usedMs = performance.now() - began;
@@ -208,7 +220,8 @@ export class Inboxes<C extends Connection> {
         progress.at = parseMessage(message, visit, progress.at, MOST_CONTROL_BYTES);
       } finally {
         this.#reader.pause();
-        if (requests > 0 || message.byteLength > progress.at) this.#spend(performance.now() - began);
+        const isShared = others > 0 || message.byteLength > progress.at || this.#waiting.has(connection);
+        if (isShared) this.#spentMs += performance.now() - began;
       }
     } catch (error) {
       progress.at = message.byteLength;
@@ -218,11 +231,5 @@ export class Inboxes<C extends Connection> {
     if (progress.at < message.byteLength) return false;
     this.#reader.done(connection, message.byteLength, progress.hasEvents);
     return true;
-  }
-
-  #spend(ms: number): void {
-    this.#spentMs += ms;
-    // The next turn begins with time of its own.
-    this.#next ??= setImmediate(this.#turn);
   }
 }

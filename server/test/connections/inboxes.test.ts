@@ -1,6 +1,6 @@
 import { createGateway } from "@jecho/server";
 import { ERRORS } from "@jecho/shared";
-import { encodeControl, joinFrames, type Outgoing } from "@jecho/shared/internal";
+import { encodeControl, encodeRun, joinFrames, type Outgoing } from "@jecho/shared/internal";
 import { expect, onTestFinished, test, vi } from "vitest";
 import {
   Connection,
@@ -26,13 +26,14 @@ test.for<[kind: string, message: Uint8Array]>([
   ["ObjectUpdate", times(250, i => ({ kind: "ObjectUpdate", object: "one", version: i + 2, state }))],
   ["CloseEndpoint", times(150_000, i => ({ kind: "CloseEndpoint", endpoint: i + 1 }))],
   ["Ping", times(30_000, () => PING)],
+  ["small messages", encodeControl({ kind: "CloseEndpoint", endpoint: 1 })],
 ])("CON-6, row 43: while one sends %s without end, another one is answered", async ([, message]) => {
   await using gateway = await createGateway();
   using many = await RawClient.connect(gateway);
   using other = await RawClient.connect(gateway);
   many.say({ kind: "OpenObject", request: 1, object: "one", version: 1, state: "{}" });
   await many.next("CopyUpdate");
-  many.send(message);
+  for (let sent = 0; sent === 0 || (message.byteLength < 100 && sent < 50_000); sent++) many.send(message);
   many.say({ kind: "AskHandover", request: 1_000_000 });
   let looked = 0;
   const isDone = (): boolean => {
@@ -108,39 +109,66 @@ test("CON-6, row 43: requests of a connection that does not read its answers wai
   inboxes.close();
 });
 
-test("CON-6, row 43: a turn spends a millisecond on requests, whoever sent them", async () => {
+/** Inboxes by a clock that each frame takes 0.1 ms of. */
+function slowInboxes() {
   let now = 0;
   const clock = vi.spyOn(performance, "now").mockImplementation(() => now);
   onTestFinished(() => clock.mockRestore());
   const limits = { requestTimeoutMs: 1000 } as ConnectionLimits;
   const socket = { getBufferedAmount: () => 0 } as ConnectionSocket;
   let taken = 0;
-  const inboxes = new Inboxes<Connection>(
-    {
-      frame: () => {
-        taken++;
-        now += 0.1;
-      },
-      pause: () => {},
-      done: () => {},
-      failed: (_, error) => {
-        throw error;
-      },
+  const ignore = (): void => {};
+  const frame = (): void => {
+    taken++;
+    now += 0.1;
+  };
+  const bounds = { connectionBytes: 1 << 20, totalBytes: 1 << 20 };
+  const inboxes = new Inboxes<Connection>({ frame, pause: ignore, done: ignore, failed: ignore }, bounds);
+  onTestFinished(() => inboxes.close());
+  return {
+    connection: () => new Connection(socket, limits),
+    receive: (connection: Connection, message: Uint8Array) => inboxes.receive(connection, message, now),
+    /** The number of frames acted on in each turn until so many have been. */
+    async turns(frames: number): Promise<number[]> {
+      const perTurn = [taken];
+      while (taken < frames) {
+        const before = taken;
+        await new Promise(resolve => setImmediate(resolve));
+        perTurn.push(taken - before);
+      }
+      return perTurn;
     },
-    { connectionBytes: 1 << 20, totalBytes: 1 << 20 },
-  );
+  };
+}
+
+test("CON-6, row 43: a turn spends a millisecond on requests, whoever sent them", async () => {
+  const { connection, receive, turns } = slowInboxes();
   const message = times(100, i => ({ kind: "WantType", request: i + 1, token: 1n }));
-  for (let i = 0; i < 3; i++) inboxes.receive(new Connection(socket, limits), message, now);
-  const perTurn = [taken];
-  while (taken < 300) {
-    const before = taken;
-    await new Promise(resolve => setImmediate(resolve));
-    perTurn.push(taken - before);
-  }
+  for (let i = 0; i < 3; i++) receive(connection(), message);
   // The last one of each connection's slice is begun in time.
-  expect(Math.max(...perTurn)).toBeLessThanOrEqual(14);
-  inboxes.close();
+  expect(Math.max(...(await turns(300)))).toBeLessThanOrEqual(14);
 });
+
+const EVENT = { bytes: new Uint8Array(8), start: 0, end: 8 };
+const RUN = { channel: 1, producer: 1, raised: 1, token: 0n, parameters: 0, flags: 0 };
+
+test.for<[kind: string, message: Uint8Array, most: number]>([
+  ["requests", encodeControl({ kind: "WantType", request: 1, token: 1n }), 14],
+  ["what is no request", encodeControl({ kind: "CloseEndpoint", endpoint: 1 }), 14],
+  ["events", encodeRun(RUN, [EVENT]), 51],
+])(
+  "CON-6, row 53: of a turn, %s in messages of their own get no more than in one",
+  async ([, message, most]) => {
+    const { connection, receive, turns } = slowInboxes();
+    const [many, other] = [connection(), connection()];
+    for (let i = 0; i < 300; i++) receive(many, message);
+    // One behind all of them has its turn at once.
+    receive(other, encodeRun(RUN, [EVENT]));
+    const perTurn = await turns(301);
+    expect(Math.max(...perTurn)).toBeLessThanOrEqual(most + 1);
+    expect(perTurn.length).toBeGreaterThan(5);
+  },
+);
 
 test("CON-6: small messages that wait are counted with what they take", () => {
   const socket = { getBufferedAmount: () => 2 << 20 } as ConnectionSocket;
