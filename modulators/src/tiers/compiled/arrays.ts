@@ -1,4 +1,5 @@
 import type { Expression, MemberExpression, NewExpression, Node } from "acorn";
+import type { ElementTarget } from "./assignments.ts";
 import {
   type Code,
   type CodeLocal,
@@ -13,7 +14,6 @@ import {
   set,
 } from "./code.ts";
 import { WINDOW } from "./encoder.ts";
-import type { ElementTarget } from "./expressions.ts";
 import {
   type EventVector,
   intOf,

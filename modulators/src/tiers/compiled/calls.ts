@@ -68,7 +68,10 @@ export abstract class CallChecker extends ArrayChecker {
     const { name } = called;
     if (name === "urgent") {
       const [event, ...more] = this.#arguments(node, place);
-      if (event?.is === "object" && more.length === 0) return { ...event, urgent: true };
+      if (event?.is === "object" && more.length === 0) {
+        this.encoded.add(event.entries);
+        return { ...event, urgent: true };
+      }
       if (event?.is !== "event" || more.length > 0)
         return refuse(node, "urgent is compiled with the event that came in, or an object");
       return { is: "event", effects: [...event.effects, set(this.parts.marked, i32(1))] };
@@ -131,8 +134,10 @@ export abstract class CallChecker extends ArrayChecker {
     if (place.loops > 0) return refuse(node, "an event that is passed on in a loop is not compiled");
     if (this.passed) return refuse(node, "an event that may be passed on twice is not compiled");
     this.passed = true;
-    if (event.is === "object")
+    if (event.is === "object") {
+      this.encoded.add(event.entries);
       for (const entry of event.entries) if (entry.from === "array") this.gone.add(entry.vector);
+    }
     return nothing("undefined", this.leaving(event, node));
   }
 

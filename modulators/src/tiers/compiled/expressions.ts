@@ -5,16 +5,14 @@ import type {
   ConditionalExpression,
   Expression,
   LogicalExpression,
-  MemberExpression,
   NewExpression,
   Node,
-  Pattern,
   UnaryExpression,
   UpdateExpression,
 } from "acorn";
-import { type Code, type CodeLocal, f64, get, i32, many, op, set, tee } from "./code.ts";
+import { type Code, get, i32, many, op, set } from "./code.ts";
+import { foldedTest, isNothing, isRead, isThere, typeOf } from "./facts.ts";
 import {
-  type Binding,
   booleanOf,
   constantOf,
   intOf,
@@ -45,7 +43,9 @@ export abstract class ExpressionChecker extends ObjectChecker {
 
   protected abstract made(node: NewExpression, place: CodePlace): KnownValue;
 
-  protected abstract elementTarget(node: MemberExpression, place: CodePlace): ElementTarget;
+  protected abstract assignment(node: AssignmentExpression, place: CodePlace): KnownValue;
+
+  protected abstract update(node: UpdateExpression, place: CodePlace): KnownValue;
 
   value(node: Expression, place: CodePlace): KnownValue {
     if (--this.#left < 0)
@@ -82,9 +82,9 @@ export abstract class ExpressionChecker extends ObjectChecker {
       case "ConditionalExpression":
         return this.#conditional(node, place);
       case "AssignmentExpression":
-        return this.#assignment(node, place);
+        return this.assignment(node, place);
       case "UpdateExpression":
-        return this.#update(node, place);
+        return this.update(node, place);
       case "CallExpression":
         return this.call(node, place);
       case "NewExpression":
@@ -115,11 +115,17 @@ export abstract class ExpressionChecker extends ObjectChecker {
 
   /** Whether the expression's value counts as true, as i32. */
   test(node: Expression, place: CodePlace): Code {
-    if (node.type === "UnaryExpression" && node.operator === "!")
-      return op("i32.eqz", this.test(node.argument, place));
+    if (node.type === "UnaryExpression" && node.operator === "!") {
+      const test = this.test(node.argument, place);
+      const folded = foldedTest(test);
+      return folded === undefined ? op("i32.eqz", test) : i32(folded ? 0 : 1);
+    }
     if (node.type === "LogicalExpression" && node.operator !== "??") {
       const left = this.test(node.left, place);
-      const right = this.test(node.right, place);
+      const folded = foldedTest(left);
+      if (folded !== undefined)
+        return folded === (node.operator === "&&") ? this.test(node.right, place) : left;
+      const right = this.inRegion(() => this.test(node.right, place));
       return node.operator === "&&"
         ? { is: "if", test: left, yes: [right], no: [i32(0)], type: "i32" }
         : { is: "if", test: left, yes: [i32(1)], no: [right], type: "i32" };
@@ -134,7 +140,7 @@ export abstract class ExpressionChecker extends ObjectChecker {
       case "number":
         return truthOf(value);
       case "nothing":
-        return many(...value.effects, i32(0));
+        return value.effects.length === 0 ? i32(0) : many(...value.effects, i32(0));
       case "data":
         return i32(value.shape.is === "null" ? 0 : 1);
       case "text":
@@ -153,7 +159,10 @@ export abstract class ExpressionChecker extends ObjectChecker {
   effects(node: Expression, place: CodePlace): Code[] {
     if (node.type === "LogicalExpression" && node.operator !== "??") {
       const test = this.test(node.left, place);
-      const right = this.effects(node.right, place);
+      const folded = foldedTest(test);
+      if (folded !== undefined)
+        return folded === (node.operator === "&&") ? this.effects(node.right, place) : [];
+      const right = this.inRegion(() => this.effects(node.right, place));
       return [
         node.operator === "&&"
           ? { is: "if", test, yes: right, no: [] }
@@ -183,11 +192,22 @@ export abstract class ExpressionChecker extends ObjectChecker {
         const value = this.number(argument, place);
         return arithmetic("^", value, constantOf(-1)) as KnownValue;
       }
+      case "typeof":
+        return this.#typeof(argument, place);
       case "void":
         return nothing("undefined", this.effects(argument, place));
       default:
         return refuse(argument, `the operator ${operator} is not compiled`);
     }
+  }
+
+  /** The kind of a value that is only read, as a text. */
+  #typeof(node: Expression, place: CodePlace): KnownValue {
+    const value = isRead(node) ? this.value(node, place) : undefined;
+    const kind = value && typeOf(value);
+    return kind === undefined
+      ? refuse(node, "typeof is compiled where it tells nothing that is only known as it runs")
+      : this.written(kind, node);
   }
 
   #binary(node: BinaryExpression, place: CodePlace): KnownValue {
@@ -219,6 +239,11 @@ export abstract class ExpressionChecker extends ObjectChecker {
     }
     const [value, none] = a.is === "nothing" ? [b, a] : [a, b];
     const isWritten = none.is === "nothing" && none.effects.length === 0;
+    if (isWritten && value.is === "nothing" && value.effects.length === 0) {
+      const isLoose = node.operator.length === 2;
+      return booleanOf(i32((isLoose || value.name === none.name) !== isNot ? 1 : 0));
+    }
+    if (isWritten && value.is === "data" && value.shape.is !== "null") return booleanOf(i32(isNot ? 1 : 0));
     if (isWritten && value.is === "text") return booleanOf(i32(isNot ? 1 : 0));
     if (isWritten && ((value.is === "number" && !value.maybe) || value.is === "boolean"))
       return booleanOf(many({ is: "drop", value: value.code }, i32(isNot ? 1 : 0)));
@@ -227,9 +252,15 @@ export abstract class ExpressionChecker extends ObjectChecker {
 
   #logical(node: LogicalExpression, place: CodePlace): KnownValue {
     const left = this.value(node.left, place);
-    const right = this.value(node.right, place);
+    if (node.operator === "??") {
+      if (isNothing(left)) return this.value(node.right, place);
+      if (isThere(left)) return left;
+    }
+    const folded = node.operator === "??" ? undefined : foldedTest(this.truth(left, node.left));
+    if (folded !== undefined)
+      return folded === (node.operator === "&&") ? this.value(node.right, place) : left;
+    const right = this.inRegion(() => this.value(node.right, place));
     if (node.operator === "??" && left.is === "number" && right.is === "number") {
-      if (!left.maybe) return left;
       // Of an element it is known whether it is there; a field's undefined is NaN here, as its NaN is.
       if (left.found === undefined) return refuse(node, "?? is compiled behind an element of a vector");
       const { test, value } = left.found;
@@ -255,7 +286,10 @@ export abstract class ExpressionChecker extends ObjectChecker {
 
   #conditional(node: ConditionalExpression, place: CodePlace): KnownValue {
     const test = this.test(node.test, place);
-    const [then, other] = [this.value(node.consequent, place), this.value(node.alternate, place)];
+    const folded = foldedTest(test);
+    if (folded !== undefined) return this.value(folded ? node.consequent : node.alternate, place);
+    const then = this.inRegion(() => this.value(node.consequent, place));
+    const other = this.inRegion(() => this.value(node.alternate, place));
     if (then.is === "boolean" && other.is === "boolean")
       return booleanOf({ is: "if", test, yes: [then.code], no: [other.code], type: "i32" });
     if (then.is !== "number" || other.is !== "number")
@@ -267,108 +301,6 @@ export abstract class ExpressionChecker extends ObjectChecker {
     const code: Code = { is: "if", test, yes: [wide(then)], no: [wide(other)], type: "f64" };
     return then.maybe || other.maybe ? maybeOf(code) : numberOf(code);
   }
-
-  // ---- assignments
-
-  #assignment({ operator, left, right }: AssignmentExpression, place: CodePlace): KnownValue {
-    if (left.type === "MemberExpression" && left.computed) {
-      const { before, read, store } = this.elementTarget(left, place);
-      const value = this.number(right, place);
-      const made =
-        operator === "=" ? value : arithmetic(operator.slice(0, -1), this.asNumber(read, left), value);
-      if (made === undefined) return refuse(left, `the operator ${operator} is not compiled`);
-      const stored = store(made);
-      return { ...stored, code: many(before, stored.code) };
-    }
-    const target = this.#target(left, place);
-    if (operator === "=") return this.#store(target, this.value(right, place), left);
-    const binary = operator.slice(0, -1);
-    if (binary === "&&" || binary === "||" || binary === "??")
-      return refuse(left, `the operator ${operator} is not compiled`);
-    const before = this.asNumber(target.read, left);
-    const made = arithmetic(binary, before, this.number(right, place));
-    return made === undefined
-      ? refuse(left, `the operator ${operator} is not compiled`)
-      : this.#store(target, made, left);
-  }
-
-  #update({ operator, prefix, argument }: UpdateExpression, place: CodePlace): KnownValue {
-    const step = operator === "++" ? "f64.add" : "f64.sub";
-    if (argument.type === "MemberExpression" && argument.computed) {
-      const { before, read, store } = this.elementTarget(argument, place);
-      const old: CodeLocal = { type: "f64" };
-      const stored = store(numberOf(op(step, get(old), f64(1))));
-      const code = many(before, set(old, wide(this.asNumber(read, argument))), stored.code);
-      return numberOf(prefix ? code : many({ is: "drop", value: code }, get(old)));
-    }
-    const target = this.#target(argument, place);
-    const before = this.asNumber(target.read, argument);
-    const made = numberOf(op(step, wide(before), f64(1)));
-    if (prefix) return this.#store(target, made, argument);
-    const old: CodeLocal = { type: "f64" };
-    const next = numberOf(op(step, get(old), f64(1)));
-    const stored = this.#store(target, next, argument) as KnownNumber;
-    return numberOf(many(set(old, wide(before)), { is: "drop", value: stored.code }, get(old)));
-  }
-
-  #target(node: Expression | Pattern, place: CodePlace): AssignmentTarget {
-    if (node.type === "Identifier") {
-      const binding: Binding | undefined = place.scope.find(node.name);
-      if (binding?.is === "counter")
-        return refuse(node, `"${node.name}" counts a loop, which alone changes it where it is compiled`);
-      if (binding?.is !== "variable")
-        return refuse(node, `"${node.name}" cannot be assigned to, or is not compiled`);
-      const code = get(binding.local);
-      const read =
-        binding.type === "boolean" ? booleanOf(code) : binding.maybe ? maybeOf(code) : numberOf(code);
-      return { read, maybe: binding.maybe, store: value => tee(binding.local, value) };
-    }
-    const isOwn = node.type === "MemberExpression" && node.object.type === "ThisExpression" && place.hasThis;
-    if (!isOwn || node.computed)
-      return refuse(
-        node,
-        "only variables and the modulator's own fields are assigned to where it is compiled",
-      );
-    const name =
-      node.property.type === "PrivateIdentifier"
-        ? `#${node.property.name}`
-        : (node.property as { name: string }).name;
-    const field = this.parts.fields.get(name);
-    if (field === undefined) return refuse(node, `the class declares no field "${name}"`);
-    const { global } = field;
-    const code: Code = { is: "getGlobal", global };
-    const store = (value: Code): Code => {
-      const local: CodeLocal = { type: global.type };
-      return many({ is: "setGlobal", global, value: tee(local, value) }, get(local));
-    };
-    return { read: field.type === "number" ? numberOf(code) : booleanOf(code), maybe: false, store };
-  }
-
-  #store({ read, maybe, store }: AssignmentTarget, value: KnownValue, node: Node): KnownValue {
-    if (read.is === "boolean" && value.is === "boolean") return booleanOf(store(value.code));
-    if (read.is !== "number" || value.is !== "number")
-      return refuse(node, `what was ${nameOf(read)} becomes ${nameOf(value)}: this is not compiled`);
-    const number = maybe ? value : this.sure(value, node);
-    if (number.maybe && !maybe) return refuse(node, "it may become undefined, which is not compiled");
-    return { ...(number.maybe ? maybeOf(store(wide(number))) : numberOf(store(wide(number)))) };
-  }
-}
-
-/** An element of an array that the program has made, to be read and written. */
-export interface ElementTarget {
-  /** Code that comes before the value is computed. */
-  readonly before: Code;
-  readonly read: KnownValue;
-  /** Stores a number, and gives it. What lies beyond the array's end is dropped, as the language does. */
-  readonly store: (value: KnownNumber) => KnownNumber;
-}
-
-interface AssignmentTarget {
-  readonly read: KnownValue;
-  /** Whether the value may become undefined. */
-  readonly maybe: boolean;
-  /** Stores, and gives the value. */
-  readonly store: (value: Code) => Code;
 }
 
 /** The effects of a value that nobody wants. */

@@ -1,8 +1,17 @@
-import type { BlockStatement, Expression, Node, Pattern, Statement } from "acorn";
+import type {
+  ArrayPattern,
+  AssignmentPattern,
+  BlockStatement,
+  Expression,
+  Node,
+  Pattern,
+  Statement,
+} from "acorn";
 import type { AssignedNames } from "./assigned-names.ts";
 import { CallChecker } from "./calls.ts";
 import { type Code, type CodeLabel, type CodeLocal, get, many, set } from "./code.ts";
 import { effectsOf } from "./expressions.ts";
+import { isNothing } from "./facts.ts";
 import { type Binding, booleanOf, CodeScope, type KnownValue, kept, nothing, wide } from "./known.ts";
 import { type CheckedParts, type CodePlace, nameOf } from "./members.ts";
 import type { FunctionNode } from "./module-text.ts";
@@ -111,7 +120,8 @@ export abstract class FunctionChecker extends CallChecker {
       result ??= { type: value.is === "number" ? "f64" : "i32" };
       return [set(result, value.is === "number" ? wide(value) : value.code), { is: "br", label }];
     };
-    const block = this.statements(body.body, this.placeOf(scope, hasThis, loops, returned));
+    const inside = this.placeOf(scope, hasThis, loops, returned);
+    const block = this.inRegion(() => this.statements(body.body, inside));
     if (!block.ends && type !== undefined && type !== "nothing")
       return refuse(node, "a function that returns a value in some cases alone is not compiled");
     this.passed = hasPassed || (!block.ends && this.passed);
@@ -137,13 +147,11 @@ export abstract class FunctionChecker extends CallChecker {
     for (const parameter of node.params)
       for (const name of namesOf(parameter)) scope.set(name, { is: "unready" });
     const code: Code[] = [];
-    const place: CodePlace = { scope, hasThis: false, loops: 1 };
     for (const [i, parameter] of node.params.entries()) {
       const arg = args[i];
       if (parameter.type === "AssignmentPattern") {
-        if (arg !== undefined && (arg.is === "nothing" || (arg.is === "number" && arg.maybe)))
-          refuse(parameter, "whether this default is needed is not known");
-        code.push(...this.bind(parameter.left, arg ?? this.value(parameter.right, place), scope, false));
+        const given = arg ?? nothing("undefined");
+        code.push(...this.#bindOr(parameter, given, scope, false));
         continue;
       }
       if (parameter.type === "RestElement") refuse(parameter, "rest parameters are not compiled");
@@ -177,12 +185,57 @@ export abstract class FunctionChecker extends CallChecker {
     for (const property of pattern.properties) {
       if (property.type !== "Property" || property.computed || property.key.type !== "Identifier")
         return refuse(property, "this pattern is not compiled");
-      if (property.value.type === "AssignmentPattern")
-        return refuse(property, "defaults in patterns are not compiled");
       const member = this.memberOf(from, property.key.name, property);
-      code.push(...this.bind(property.value, member, scope, isConst));
+      code.push(
+        ...(property.value.type === "AssignmentPattern"
+          ? this.#bindOr(property.value, member, scope, isConst)
+          : this.bind(property.value, member, scope, isConst)),
+      );
     }
     return code;
+  }
+
+  /** Gives a pattern its value, or its default where that is undefined. */
+  #bindOr({ left, right }: AssignmentPattern, value: KnownValue, scope: CodeScope, isConst: boolean): Code[] {
+    if (value.is === "number" && value.maybe)
+      return refuse(right, "whether this default is needed is not known");
+    const isMissing = value.is === "nothing" && value.name === "undefined";
+    const before = isMissing ? value.effects : [];
+    const given = isMissing ? this.value(right, { scope, hasThis: false, loops: 1 }) : value;
+    return [...before, ...this.bind(left, given, scope, isConst)];
+  }
+
+  /** Gives the names of a pattern of a list the items of one. The list itself is not made. */
+  protected bindItems(pattern: ArrayPattern, init: Expression, place: CodePlace, isConst: boolean): Code[] {
+    const items = this.#itemsIn(init, place);
+    const code: Code[] = [];
+    for (const [i, element] of pattern.elements.entries()) {
+      const item = items[i] ?? nothing("undefined");
+      if (element === null) code.push(...effectsOf(item));
+      else if (element.type === "AssignmentPattern")
+        code.push(...this.#bindOr(element, item, place.scope, isConst));
+      else code.push(...this.bind(element, item, place.scope, isConst));
+    }
+    for (const extra of items.slice(pattern.elements.length)) code.push(...effectsOf(extra));
+    return code;
+  }
+
+  #itemsIn(node: Expression, place: CodePlace): readonly KnownValue[] {
+    if (node.type === "ArrayExpression")
+      return node.elements.map(element =>
+        element === null || element.type === "SpreadElement"
+          ? refuse(element ?? node, "this list is not compiled where it is taken apart")
+          : this.value(element, place),
+      );
+    if (node.type === "LogicalExpression" && node.operator === "??") {
+      const left = this.value(node.left, place);
+      return this.#itemsIn(isNothing(left) ? node.right : node.left, place);
+    }
+    const value = this.value(node, place);
+    if (value.is === "list") return value.items;
+    return value.is === "data"
+      ? this.itemsOf(value, node)
+      : refuse(node, `${nameOf(value)} is not taken apart as a list where it is compiled`);
   }
 
   #binding(value: KnownValue, isConstant: boolean, node: Node): { code: Code[]; binding: Binding } {

@@ -68,7 +68,9 @@ export type ObjectEntry =
       readonly array: NumberArray;
       readonly locals: readonly CodeLocal[];
     }
-  | { readonly from: "array"; readonly name: string; readonly vector: EventVector };
+  | { readonly from: "array"; readonly name: string; readonly vector: EventVector }
+  /** undefined: as if the object had no such part. */
+  | { readonly from: "none"; readonly name: string };
 
 /** Lists of numbers that programs make, by the language's names. */
 export const NUMBER_ARRAYS: Readonly<
@@ -89,7 +91,8 @@ export type NumberArray = "Array" | `Float${32 | 64}Array` | `${"Int" | "Uint"}$
 /** An object that is written in the source, after these effects. */
 export interface KnownObject {
   readonly is: "object";
-  readonly entries: readonly ObjectEntry[];
+  /** This very list stands for the object under all its names: what is assigned to one of its parts is added here. */
+  readonly entries: ObjectEntry[];
   /** Whether it is marked to go first. */
   readonly urgent: boolean;
   readonly effects: readonly Code[];

@@ -102,7 +102,7 @@ export abstract class LoopChecker extends FunctionChecker {
       return this.bind(id, known, scope, false);
     });
     const counting = { counter, begin: begin.int, step, isStrict: test.operator === "<" };
-    const end = this.number(test.right, inner);
+    const end = this.inRegion(() => this.number(test.right, inner));
     const bound = boundOf(counting, end);
     const range = {
       lo: begin.int.lo,
@@ -113,7 +113,7 @@ export abstract class LoopChecker extends FunctionChecker {
     scope.set(name, { is: "counter", value: intOf(get(counter), range) });
     const [round, next, done] = labels();
     const inside = { ...inner, scope: new CodeScope(scope), breaks: done, continues: next };
-    const looked = this.branch(body, inside).code;
+    const looked = this.inRegion(() => this.branch(body, inside)).code;
     const isFixed = bound === undefined && this.#isFixed(test.right, inner);
     const stop: CodeLocal = { type: "f64" };
     const last = isFixed ? numberOf(get(stop)) : end;
@@ -151,10 +151,10 @@ export abstract class LoopChecker extends FunctionChecker {
       head.push(...this.declaration(init, inner));
     } else if (init) head.push(...this.effects(init, inner));
     const [round, next, done] = labels();
-    const goes = test ? this.test(test, inner) : i32(1);
+    const goes = test ? this.inRegion(() => this.test(test, inner)) : i32(1);
     const inside = { ...inner, scope: new CodeScope(scope), breaks: done, continues: next };
-    const looked = this.branch(body, inside).code;
-    const updated = update ? this.effects(update, inner) : [];
+    const looked = this.inRegion(() => this.branch(body, inside)).code;
+    const updated = update ? this.inRegion(() => this.effects(update, inner)) : [];
     const leaves: Code = { is: "brIf", label: done, test: op("i32.eqz", goes) };
     const each: Code = { is: "block", label: next, body: looked };
     const loop = loopOf({ node, trips: COUNTED, round, done }, [

@@ -115,6 +115,12 @@ export class EventMaker {
           made[name] = dataAt(path);
         };
       }
+      case "none": {
+        const { name } = part;
+        return made => {
+          made[name] = undefined;
+        };
+      }
       case "array": {
         const { name, slot, array } = part;
         const List = NUMBER_ARRAYS[array];

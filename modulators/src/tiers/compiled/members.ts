@@ -16,6 +16,7 @@ import {
   type KnownValue,
   MOST_LENGTH,
   maybeOf,
+  nothing,
   numberOf,
   wide,
 } from "./known.ts";
@@ -66,8 +67,20 @@ export interface CheckedParts {
 export abstract class MemberChecker {
   protected readonly parts: CheckedParts;
 
+  /** Stands for the code that is run exactly when what is checked now is: a branch or a loop's body has another one. */
+  protected region: object = {};
+
   constructor(parts: CheckedParts) {
     this.parts = parts;
+  }
+
+  /** Checks code that may not be run, or may be run more than once, where the code around it is. */
+  protected inRegion<T>(act: () => T): T {
+    const { region } = this;
+    this.region = {};
+    const made = act();
+    this.region = region;
+    return made;
   }
 
   abstract value(node: Expression, place: CodePlace): KnownValue;
@@ -181,6 +194,7 @@ export abstract class MemberChecker {
       return entry.isBoolean ? booleanOf(code) : numberOf(code);
     }
     if (entry.from === "array") return { is: "vector", vector: entry.vector, effects };
+    if (entry.from === "none") return nothing("undefined", effects);
     if (entry.from === "field" && effects.length === 0) return this.memberOf(EVENT, entry.field, node);
     return refuse(node, `"${name}" of the object is not compiled`);
   }
@@ -204,8 +218,11 @@ export abstract class MemberChecker {
         : refuse(node, "the list is too long to be compiled");
     }
     const member = shape.is === "object" ? shape.fields.get(name) : undefined;
-    if (member === undefined) return refuse(node, `"${name}" is not there in ${path.split("\n").at(-1)}`);
-    return this.#leaf(member, `${path}\n${name}`, node);
+    if (member !== undefined) return this.#leaf(member, `${path}\n${name}`, node);
+    const isAbsent = shape.is === "object" && shape.fields.size < MOST_MEMBERS && !(name in Object.prototype);
+    return isAbsent
+      ? nothing("undefined")
+      : refuse(node, `"${name}" is not there in ${path.split("\n").at(-1)}`);
   }
 
   #leaf(shape: DataShape, path: string, node: Node): KnownValue {

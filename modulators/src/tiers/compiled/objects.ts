@@ -1,12 +1,14 @@
 import type { ArrayExpression, Expression, Node, ObjectExpression, Property, SpreadElement } from "acorn";
-import { type Code, type CodeLocal, set } from "./code.ts";
+import { type Code, type CodeLocal, get, many, set } from "./code.ts";
 import {
+  booleanOf,
   type CodeScope,
   type KnownBoolean,
   type KnownNumber,
   type KnownObject,
   type KnownValue,
   type NumberArray,
+  numberOf,
   type ObjectEntry,
   wide,
 } from "./known.ts";
@@ -30,6 +32,11 @@ function functionIn(
 
 /** Finds out what objects that are written in the source are made of. */
 export abstract class ObjectChecker extends MemberChecker {
+  /** Where each object is written, by the list of its parts. */
+  readonly #regions = new WeakMap<readonly ObjectEntry[], object>();
+  /** Objects that have been encoded. */
+  protected readonly encoded = new WeakSet<readonly ObjectEntry[]>();
+
   /** The number, where the language tells undefined from NaN: the program stops where an element is not there. */
   protected sure(number: KnownNumber, node: Node): KnownNumber {
     if (!number.maybe || number.found === undefined) return number;
@@ -69,7 +76,27 @@ export abstract class ObjectChecker extends MemberChecker {
           : this.value(property.value, place);
       entries.push(this.#entry(name, value, property, effects));
     }
+    this.#regions.set(entries, this.region);
     return { is: "object", entries, urgent: false, effects };
+  }
+
+  /** `object.name = value`, where that is run whenever the object is made: it has another part from there on. */
+  protected assignedPart(object: KnownObject, name: string, value: KnownValue, node: Node): KnownValue {
+    const { entries } = object;
+    if (object.effects.length > 0 || name === "__proto__" || this.#regions.get(entries) !== this.region)
+      return refuse(
+        node,
+        "a part of an object is assigned to where it is compiled in the block that makes it",
+      );
+    if (this.encoded.has(entries)) return refuse(node, "an object that has gone out is not written to");
+    const effects: Code[] = [];
+    const entry = this.#entry(name, value, node, effects);
+    entries.push(entry);
+    if (entry.from === "value") {
+      const code = many(...effects, get(entry.local));
+      return entry.isBoolean ? booleanOf(code) : numberOf(code);
+    }
+    return "effects" in value ? { ...value, effects } : value;
   }
 
   #computed(key: Expression, place: CodePlace): string {
@@ -98,6 +125,10 @@ export abstract class ObjectChecker extends MemberChecker {
   }
 
   #entry(name: string, value: KnownValue, node: Node, effects: Code[]): ObjectEntry {
+    if (value.is === "nothing" && value.name === "undefined") {
+      effects.push(...value.effects);
+      return { from: "none", name };
+    }
     if (value.is === "vector") {
       effects.push(...value.effects);
       const { vector } = value;

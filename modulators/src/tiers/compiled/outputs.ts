@@ -22,7 +22,9 @@ export type OutputPart =
       readonly array: NumberArray;
     }
   /** An array that the program has made: its address and its length lie in two slots. */
-  | { readonly from: "array"; readonly name: string; readonly slot: number; readonly array: NumberArray };
+  | { readonly from: "array"; readonly name: string; readonly slot: number; readonly array: NumberArray }
+  /** undefined, whatever was there before. */
+  | { readonly from: "none"; readonly name: string };
 
 /** An object in the source that becomes an event. */
 export interface OutputPlan {
@@ -63,7 +65,7 @@ export class Outputs {
     return entries.some(entry =>
       entry.from === "event"
         ? this.#fields.some(name => this.#known.has(name))
-        : this.#fields.includes(entry.name),
+        : entry.from !== "none" && this.#fields.includes(entry.name),
     );
   }
 
@@ -91,6 +93,7 @@ function partOf(entry: ObjectEntry, put: (value: Code) => number): OutputPart {
     case "event":
     case "field":
     case "data":
+    case "none":
       return entry;
     case "source":
       return { from: "source", name: entry.name, text: utf8.decode(entry.bytes) };

@@ -1,6 +1,7 @@
 import type { BlockStatement, Expression, Statement, VariableDeclaration } from "acorn";
 import { type Code, type CodeLabel, i32, set } from "./code.ts";
 import { ANSWER } from "./encoder.ts";
+import { foldedTest } from "./facts.ts";
 import { type CodeBlock, type FunctionPlace, namesOf } from "./functions.ts";
 import { CodeScope, type KnownValue } from "./known.ts";
 import { LoopChecker } from "./loops.ts";
@@ -74,6 +75,8 @@ export class StatementChecker extends LoopChecker {
     const { answer } = this.parts;
     if (node.type === "ConditionalExpression") {
       const test = this.test(node.test, place);
+      const folded = foldedTest(test);
+      if (folded !== undefined) return this.#answer(folded ? node.consequent : node.alternate, place);
       return [
         {
           is: "if",
@@ -118,14 +121,13 @@ export class StatementChecker extends LoopChecker {
   protected statements(nodes: readonly (Statement | BlockStatement)[], place: FunctionPlace): CodeBlock {
     this.#declareNames(nodes, place);
     const code: Code[] = [];
-    let ends = false;
     for (const node of nodes) {
       const block = this.#statement(node, place);
-      // What is never reached is not looked at, as the language does not; it is read, for it may declare names.
-      if (!ends) code.push(...block.code);
-      ends ||= block.ends;
+      code.push(...block.code);
+      // What is never reached is not looked at, as the language does not.
+      if (block.ends) return { code, ends: true };
     }
-    return { code, ends };
+    return { code, ends: false };
   }
 
   #declareNames(nodes: readonly Statement[], { scope }: FunctionPlace): void {
@@ -160,11 +162,19 @@ export class StatementChecker extends LoopChecker {
         return { code: place.returned(node.argument ?? undefined, place, node), ends: true };
       case "IfStatement": {
         const test = this.test(node.test, place);
+        const folded = foldedTest(test);
+        if (folded !== undefined) {
+          const taken = folded ? node.consequent : node.alternate;
+          return taken ? this.branch(taken, place) : { code: [], ends: false };
+        }
         const before = this.passed;
-        const then = this.branch(node.consequent, place);
+        const then = this.inRegion(() => this.branch(node.consequent, place));
         const afterThen = then.ends ? before : this.passed;
         this.passed = before;
-        const other = node.alternate ? this.branch(node.alternate, place) : { code: [], ends: false };
+        const { alternate } = node;
+        const other = alternate
+          ? this.inRegion(() => this.branch(alternate, place))
+          : { code: [], ends: false };
         this.passed = afterThen || (other.ends ? before : this.passed);
         return {
           code: [{ is: "if", test, yes: then.code, no: other.code }],
@@ -209,6 +219,7 @@ export class StatementChecker extends LoopChecker {
       return refuse(node, `${node.kind} is not compiled: const and let are`);
     return node.declarations.flatMap(({ id, init }) => {
       if (!init) return refuse(id, "a variable without a value to begin with is not compiled");
+      if (id.type === "ArrayPattern") return this.bindItems(id, init, place, node.kind === "const");
       return this.bind(id, this.value(init, place), place.scope, node.kind === "const");
     });
   }

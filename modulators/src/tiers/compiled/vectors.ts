@@ -1,4 +1,5 @@
 import type { CallExpression, Expression, Node } from "acorn";
+import { AssignmentChecker } from "./assignments.ts";
 import {
   COUNTED,
   type Code,
@@ -13,7 +14,6 @@ import {
   type Trips,
 } from "./code.ts";
 import { costOf } from "./cost.ts";
-import { ExpressionChecker } from "./expressions.ts";
 import {
   booleanOf,
   type EventVector,
@@ -29,7 +29,7 @@ import { addressOf, type CodePlace } from "./members.ts";
 import { refuse } from "./refusal.ts";
 
 /** Loops over vectors of the event, and their methods. */
-export abstract class VectorChecker extends ExpressionChecker {
+export abstract class VectorChecker extends AssignmentChecker {
   /** The code and value of a call of the text's own function, written out where it is called. */
   protected abstract inline(
     called: Extract<KnownValue, { is: "function" }>,
@@ -59,7 +59,7 @@ export abstract class VectorChecker extends ExpressionChecker {
     const element = kept(vector.read(addressOf(vector, get(index))));
     const counter = intOf(get(index), { lo: 0, hi: MOST_LENGTH, under: vector });
     const { line = 0, column = -1 } = node.loc?.start ?? {};
-    const inner = body(element.read, counter, next, done);
+    const inner = this.inRegion(() => body(element.read, counter, next, done));
     const { trips, spent } = this.tripsOver(vector, inner, node, cap);
     return [
       ...spent,

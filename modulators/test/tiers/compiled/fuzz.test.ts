@@ -18,22 +18,30 @@ test("MOE-29: of many filters of one channel, each lets through the same as in i
   expect(result.programs).toBeGreaterThan(60);
 });
 
-/* Of each the first programs that find it. */
 test.each([
-  ["another operator", 1, " && ", " || "],
-  ["another field", 1, /event\.wide\b/g, "event.small"],
-  ["another beginning of a field", 65, "n = 0;", "n = 1;"],
-  ["another field of a parent", 1, "from = this.parameters.deep.by * 2", "from = 0"],
-  ["another element of an array", 17, /(x\d+\[[^\]]+\]) = /g, "$1 = 1 + "],
-  ["a loop of another length", 97, / % 6/g, " % 5"],
-  ["another value of what is not there", 97, " ?? ", " + 1 ?? "],
-  ["another function of several", 17, "HOW[parameters.how]", "HOW.twice"],
-  ["another field by its name", 1, "event[parameters.field]", "event.wide"],
-  ["another part of an object", 1, "first: c", "first: c + 1"],
-  ["a program that does not throw", 1, 'throw new RangeError("thrown")', "return true"],
-  ["a check that refuses less", 1, "n < 3;", "n < 1e9;"],
-] as const)("MOE-27: %s on one side alone is found by random programs", async (_, seed, wrong, instead) => {
+  ["another operator", " && ", " || "],
+  ["another field", /event\.wide\b/g, "event.small"],
+  ["another beginning of a field", "n = 0;", "n = 1;"],
+  ["another field of a parent", "from = this.parameters.deep.by * 2", "from = 0"],
+  ["another element of an array", /(x\d+\[[^\]]+\]) = /g, "$1 = 1 + "],
+  ["a loop of another length", / % 6/g, " % 5"],
+  ["another value of what is not there", " ?? ", " + 1 ?? "],
+  ["another function of several", "HOW[parameters.how]", "HOW.twice"],
+  ["another field by its name", "event[parameters.field]", "event.wide"],
+  ["another part of an object", "first: c", "first: c + 1"],
+  ["a program that does not throw", 'throw new RangeError("thrown")', "return true"],
+  [
+    "another default of what is not there",
+    "parameters.absent === undefined ? ",
+    "parameters.absent !== undefined ? ",
+  ],
+  ["another part that is assigned to", ".second = ", ".second = 1 + "],
+  ["another order of a list's items", /const \[(x\d+), (x\d+),/g, "const [$2, $1,"],
+  ["another kind of a parameter", "typeof parameters.field === ", "typeof parameters.field !== "],
+  ["a check that refuses less", "n < 3;", "n < 1e9;"],
+] as const)("MOE-27: %s on one side alone is found by random programs", async (_, wrong, instead) => {
   await using fuzzer = new Fuzzer(text => text.replaceAll(wrong, instead));
-  await fuzzer.run(seed, 16, 48);
+  for (let seed = 1; seed < 512 && fuzzer.result.differences.length === 0; seed += 16)
+    await fuzzer.run(seed, 16, 48);
   expect(fuzzer.result.differences.length).toBeGreaterThan(0);
 });

@@ -152,8 +152,9 @@ class Writer {
   #assignable: string[] = [];
   #counters: { readonly name: string; readonly vector: string }[] = [];
   #helpers: string[] = [];
-  /** Arrays that the program has made. */
+  /** Arrays that the program has made, and objects that may go out. */
   #arrays: string[] = [];
+  #objects: string[] = [];
   #isClass = false;
   #makes = false;
   #hasReturn = true;
@@ -265,6 +266,10 @@ class Writer {
   /** The event with other fields. */
   #changed(): string {
     this.#makes = true;
+    if (this.#objects.length > 0 && this.#random() < 0.7) {
+      const name = this.#pick(this.#objects);
+      return this.#random() < 0.2 ? `urgent(${name})` : name;
+    }
     const part = (): string =>
       this.#pick([
         () => `wide: ${this.#number(2)}`,
@@ -287,6 +292,7 @@ class Writer {
 
   #madeEvent(): string {
     this.#makes = true;
+    if (this.#objects.length > 0 && this.#random() < 0.5) return this.#pick(this.#objects);
     const parts = [
       `first: ${this.#number(3)}`,
       `second: ${this.#number(2)}`,
@@ -310,12 +316,13 @@ class Writer {
 
   /** Statements in braces: what they declare is not there behind them. */
   #block(depth: number): string {
-    const [readable, assignable, counters, helpers, arrays] = [
+    const [readable, assignable, counters, helpers, arrays, objects] = [
       [...this.#readable],
       [...this.#assignable],
       [...this.#counters],
       [...this.#helpers],
       [...this.#arrays],
+      [...this.#objects],
     ];
     const lines = [this.#statement(depth)];
     if (this.#random() < 0.5) lines.push(this.#statement(depth));
@@ -324,11 +331,14 @@ class Writer {
     this.#counters = counters;
     this.#helpers = helpers;
     this.#arrays = arrays;
+    this.#objects = objects;
     return `{ ${lines.join(" ")} }`;
   }
 
   #statement(depth: number): string {
-    const kind = Math.floor(this.#random() * 14);
+    const kind = Math.floor(this.#random() * 16);
+    if (kind === 15) return this.#assembled();
+    if (kind === 14) return this.#taken();
     if (kind === 13) return this.#record();
     if (kind < 2 || depth === 0) return this.#declaration();
     if (kind === 10) return this.#array();
@@ -412,6 +422,54 @@ class Writer {
     this.#assignable.push(`${name}[${index}]`);
     this.#readable.push(`${name}.length`, `(+${name}[${index}])`, `(${name}[1] ?? ${this.#pick(LITERALS)})`);
     return `const ${name} = new ${kind}(${length}); ${name}[${index}] = ${this.#number(2)};`;
+  }
+
+  /** An object that may go out, and whose parts are assigned to. */
+  #assembled(): string {
+    const name = this.#name();
+    const part = (): string =>
+      this.#pick([
+        () => `wide = ${this.#number(2)}`,
+        () => `${this.#pick(["small", "wide"])} = undefined`,
+        () => `first = ${this.#number(1)}`,
+        () => `flag = ${this.#bool(1)}`,
+        () => `wides = ${this.#pick(["event.wides", ...this.#arrays])}`,
+      ])();
+    const named = this.#random() < 0.3 ? ` ${name}[parameters.field] = (${this.#number(1)}) & 100;` : "";
+    const read = this.#name();
+    const text = `const ${name} = { ...unpack(event), wide: ${this.#number(2)}, first: 1 }; const ${read} = ${name}.wide; ${name}.${part()}; ${name}.${part()};${named} ${name}.second = ${this.#number(1)};`;
+    this.#objects.push(name);
+    this.#readable.push(read, `${name}.second`);
+    return text;
+  }
+
+  /** Names for the items of a list, with defaults for what is not there. */
+  #taken(): string {
+    const [a, b, c] = [this.#name(), this.#name(), this.#name()];
+    const counted = this.#assignable.filter(one => !one.includes("["));
+    const side = counted.length > 0 ? `${this.#pick(counted)}++` : this.#number(1);
+    const text = this.#pick([
+      () => `const [${a}, ${b}, ${c} = ${this.#number(1)}] = [${side}, ${this.#number(1)}];`,
+      () => `let [${a}, ${b}, ${c}] = [${this.#number(2)}, ${this.#number(1)}, ${side}];`,
+      () => `const [${a}, ${b}, ${c} = ${this.#leaf()}] = parameters.absent ?? parameters.levels;`,
+      () => `const [${a} = 1, ${b}, ${c}] = parameters.levels ?? [${side}, 2, 3];`,
+      () =>
+        `const { absent: ${a} = ${this.#number(1)}, above: ${b} = ${side}, deep: { by: ${c} } } = parameters;`,
+    ])();
+    this.#readable.push(a, b, c);
+    return text;
+  }
+
+  /** A part of the parameters that is of another kind, or not there, for other modulators of the text. */
+  #asked(): string {
+    const [a, b] = [this.#number(1), this.#number(1)];
+    return this.#pick([
+      `(typeof parameters.field === "string" ? event[parameters.field] : ${a})`,
+      `(typeof parameters.${this.#pick(["absent", "levels", "on"])} === "${this.#pick(["undefined", "object", "boolean"])}" ? ${a} : ${b})`,
+      `(parameters.absent === undefined ? ${a} : ${b})`,
+      `(parameters.absent ?? ${a})`,
+      `(parameters.deep && !parameters.absent ? ${a} : ${b})`,
+    ]);
   }
 
   /** An object that a function makes, and that does not go out. */
@@ -541,6 +599,7 @@ class Writer {
   #leaf(): string {
     const kind = this.#random();
     if (kind < 0.03) return "event[parameters.field]";
+    if (kind < 0.05) return this.#asked();
     if (kind < 0.4) return `event.${this.#pick(NUMBERS)}`;
     if (kind < 0.6 && this.#readable.length > 0) return this.#pick(this.#readable);
     if (kind < 0.7) return this.#pick(["parameters.above", "parameters.deep.by"]);

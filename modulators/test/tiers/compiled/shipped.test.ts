@@ -10,7 +10,7 @@ test("of the standard modulators these are compiled beside a producer that does 
       "aggregate": "the field "#window" is compiled where it is a number, true or false",
       "cluster": "a class with its own "period" is not compiled",
       "compress": "Math.random is not compiled",
-      "crop": ""window" is not there in objects",
+      "crop": "compiled",
       "diff": "the field "#view" has no value to begin with",
       "downsample": "compiled",
       "encrypt": "it has 44971 characters, and at most 32768 are compiled",
