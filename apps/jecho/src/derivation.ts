@@ -21,10 +21,20 @@ export async function derivationOf({ where, modulator }: DerivationOptions): Pro
     throw new UsageError("--where and --modulator cannot be used together");
   if (modulator !== undefined) return modulatorFromFile(pathToFileURL(resolve(modulator)));
   if (where === undefined) return undefined;
-  // The expression has a line to itself, so that a column in an error is one of the expression.
+  // The expression begins line 2, so that an error's column in that line is one of the expression.
   return modulatorFrom(`import { FifoModulator } from "jecho:moe"; export default class extends FifoModulator { enqueue(event) { if (
 ${where}
 ) super.enqueue(event); } }`);
+}
+
+/** A text about the modulator of an expression, with places in its source said as places in the expression. */
+export function inExpression(text: string, expression: string): string {
+  const lines = expression.split("\n").length;
+  return text.replace(/\(line (\d+), column (\d+) of its source\)/g, (_, line: string, column: string) => {
+    const at = Number(line) - 1;
+    if (at > lines) return "(at the end of the expression)";
+    return `(${lines > 1 ? `line ${at}, ` : ""}column ${column} of the expression)`;
+  });
 }
 
 /**

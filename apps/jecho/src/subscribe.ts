@@ -1,6 +1,6 @@
-import { type EventInfo, type Placement, type Session, unpack } from "@jecho/client";
+import { type EventInfo, JechoError, type Placement, type Session, unpack } from "@jecho/client";
 import type { Command } from "commander";
-import { checkFields, derivationOf, describePlacements } from "./derivation.ts";
+import { checkFields, derivationOf, describePlacements, inExpression } from "./derivation.ts";
 import { LineWriter } from "./line-writer.ts";
 import { meet } from "./meet.ts";
 import { count, each, type GatewayAnswering, type Screen, UsageError, withGateway } from "./screen.ts";
@@ -50,6 +50,8 @@ async function subscribe(channel: string, values: SubscribeOptions, screen: Scre
   const { out, note, signal } = screen;
   const most = values.count ?? Number.POSITIVE_INFINITY;
   const modulator = await derivationOf(values);
+  const said = (text: string): string =>
+    values.where === undefined ? text : inExpression(text, values.where);
   const lines = new LineWriter(out);
   let announced: bigint | undefined;
   let shown = 0;
@@ -91,13 +93,14 @@ async function subscribe(channel: string, values: SubscribeOptions, screen: Scre
           signal,
           modulator,
           inboxEvents: WAITING_LINES,
-          onError: error => note(`${error.code}: ${error.message}`),
+          onError: error => note(`${error.code}: ${said(error.message)}`),
           onMissed: ({ events }) => {
             missed += events;
           },
         })
         .then(consumer => {
-          const sayWhere = (placements: readonly Placement[]) => describePlacements(placements).forEach(note);
+          const sayWhere = (placements: readonly Placement[]) =>
+            describePlacements(placements).map(said).forEach(note);
           sayWhere(consumer.placements);
           consumer.onPlacements(sayWhere);
           consumer.onStatus(({ state, error }) => state === "refused" && reject(error));
@@ -105,7 +108,11 @@ async function subscribe(channel: string, values: SubscribeOptions, screen: Scre
         .catch(reject);
     });
   };
-  await meet({ channel, ...values, ...screen }, print);
+  try {
+    await meet({ channel, ...values, ...screen }, print);
+  } catch (error) {
+    throw error instanceof JechoError ? new JechoError(error.code, said(error.message)) : error;
+  }
   if (signal.aborted) return;
   if (skipped > 0) note(`# ${skipped} events came faster than they could be printed`);
   if (missed > 0)

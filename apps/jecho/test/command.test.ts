@@ -125,8 +125,22 @@ test("MOE-20: sub --where has events chosen where they are raised, and says wher
   expect(elsewhere.err).toContain(
     "# the modulator runs here, with the consumer (the producer runs no modulators)",
   );
-  const wrong = await run([...args, "--where", "event.place.nothing.more"], () => raise(1));
-  expect(wrong).toMatchObject({ code: 1, err: expect.stringContaining("line 2") });
+});
+
+test.for([
+  ["event.id > FACTOR", "FACTOR is not defined (column 12 of the expression)"],
+  ["event.id > 8 &&\n  event.place.nothing.more", "(line 2, column 23 of the expression)"],
+])("sub --where says of a mistake where in the expression it is: %j", async ([expression, place]) => {
+  const args = ["sub", "weather/stations", "--gateway", gateway.address, "--count", "1"];
+  const { code, err } = await run([...args, "--where", expression as string], () => raise(3));
+  expect(err).toContain(place);
+  expect(code).toBe(1);
+});
+
+test("sub --where says of an expression that has no end that its end is wrong", async () => {
+  const { code, err } = await run(["sub", "a", "--gateway", gateway.address, "--where", "event.id >"]);
+  expect(err).toContain("(at the end of the expression)");
+  expect(code).toBe(1);
 });
 
 test("sub --modulator takes what a file makes of the events", async () => {
@@ -248,6 +262,17 @@ test("gateway says what is wrong with its host where it can be read", async () =
       "(jecho gateway --help lists the options)\n",
   );
   expect(code).toBe(2);
+});
+
+test("gateway says it as a line of JSON, too, where its log is such lines", async () => {
+  const args = ["gateway", "--host", "192.0.2.1", "--open", "--log-format", "json"];
+  const { code, out, err } = await run(args);
+  expect(JSON.parse(err)).toMatchObject({
+    level: "error",
+    code: "ARGUMENT_INVALID",
+    msg: expect.stringContaining("no address 192.0.2.1"),
+  });
+  expect([code, out]).toEqual([2, ""]);
 });
 
 test("sub says that it waits where nobody produces yet", async () => {

@@ -28,7 +28,9 @@ test("F18: the log says who did what on which channel, as lines of JSON, and has
     ["--no-warnings", MAIN, ...args, "--log-format", "json", "--log-level", "debug"],
     { stdio: ["ignore", "pipe", "pipe", "ipc"] },
   );
+  let out = "";
   let err = "";
+  child.stdout?.on("data", chunk => (out += chunk));
   child.stderr?.on("data", chunk => (err += chunk));
   const closed = once(child, "close");
   const [{ address }] = (await once(child, "message")) as [{ address: string }];
@@ -59,6 +61,8 @@ test("F18: the log says who did what on which channel, as lines of JSON, and has
     .split("\n")
     .map(line => JSON.parse(line) as Logged);
   const about = (msg: string) => lines.filter(line => line.msg === msg);
+  expect(out).toBe("");
+  expect(about("listening")).toMatchObject([{ level: "info", address, server: expect.any(String) }]);
   expect(about("connected")).toMatchObject([
     { level: "debug", connection: 1, subject: "ana", program: "log test" },
   ]);

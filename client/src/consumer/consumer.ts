@@ -203,7 +203,7 @@ export class Consumer<T> {
     return this.close();
   }
 
-  /** For the session: what the concentrator tells of this endpoint. */
+  /** @internal For the session: what the concentrator tells of this endpoint. */
   notice(notice: PortNotice): void {
     if (this.#status.state === "closed") return;
     switch (notice.is) {
@@ -290,7 +290,7 @@ export class Consumer<T> {
     this.#statusListeners.tell(status);
   }
 
-  /** For the session: a run of events, verified, from its event `first` on. */
+  /** @internal For the session: a run of events, verified, from its event `first` on. */
   receive(frame: EventsFrame, first: number): void {
     this.#events += frame.count - first;
     this.#bytes += frame.end - frame.start;

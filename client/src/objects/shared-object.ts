@@ -188,7 +188,7 @@ export class SharedObject<S extends object = object> implements SharedReference 
     return this.close();
   }
 
-  /** For the session: what there is to send, if anything. */
+  /** @internal For the session: what there is to send, if anything. */
   takeNews(): ObjectNews | undefined {
     if (this.#isMaster) {
       const taken = this.#taken;
@@ -206,7 +206,7 @@ export class SharedObject<S extends object = object> implements SharedReference 
     return { write, patch: JSON.stringify(patch) };
   }
 
-  /** For the session: what the concentrator tells of this copy. */
+  /** @internal For the session: what the concentrator tells of this copy. */
   notice(notice: PortNotice): void {
     if (!this.#isOpen) return;
     if (notice.is === "object") this.#receive(notice.update);

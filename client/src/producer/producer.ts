@@ -252,7 +252,7 @@ export class Producer<T> {
     return this.close();
   }
 
-  /** For the session: what the concentrator tells of this endpoint. */
+  /** @internal For the session: what the concentrator tells of this endpoint. */
   notice(notice: PortNotice): void {
     if (notice.is === "processed") {
       this.#awaited.settle(notice.raised, notice.outcome);

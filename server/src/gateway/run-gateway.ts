@@ -52,10 +52,17 @@ export async function runGateway(
       ...options,
       log,
       ...(modulators && modulating !== undefined ? { modulating } : {}),
+    }).catch((error: unknown) => {
+      if (logFormat !== "json") throw error;
+      const { code, message } = JechoError.from(error);
+      log.error({ code }, message);
+      process.exitCode = code === "ARGUMENT_INVALID" ? 2 : 1;
     });
-    process.stdout.write(
-      `gateway listening at ${options.tls === undefined ? gateway.address : gateway.url}\nserved by ${gateway.server}\n`,
-    );
+    if (gateway === undefined) return;
+    const address = options.tls === undefined ? gateway.address : gateway.url;
+    // Where a program reads the lines, all of them are JSON.
+    if (logFormat === "json") log.info({ address, server: gateway.server }, "listening");
+    else process.stdout.write(`gateway listening at ${address}\nserved by ${gateway.server}\n`);
     // A parent that started this process with an IPC channel is told the same way, and what the gateway has whenever it asks.
     const tell = (message: object): void => void process.send?.(message, undefined, undefined, () => {});
     tell({ address: gateway.address });
