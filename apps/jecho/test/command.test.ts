@@ -138,7 +138,10 @@ test.for([
 });
 
 test("sub --where says of an expression that has no end that its end is wrong", async () => {
-  const { code, err } = await run(["sub", "a", "--gateway", gateway.address, "--where", "event.id >"]);
+  const { code, err } = await run([
+    ...["sub", "weather/stations", "--gateway", gateway.address],
+    ...["--where", "event.id >"],
+  ]);
   expect(err).toContain("(at the end of the expression)");
   expect(code).toBe(1);
 });
