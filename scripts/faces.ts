@@ -8,6 +8,7 @@ export const FACES: Readonly<Record<string, string>> = {
   "@jecho/client/fbs": "client/src/fbs.ts",
   "@jecho/client/moe": "client/src/moe.ts",
   "@jecho/client/modulating": "client/src/modulating.ts",
+  "@jecho/client/opentelemetry": "client/src/opentelemetry.ts",
   "@jecho/modulators": "modulators/src/mod.ts",
   "@jecho/modulators/moe": "modulators/src/moe.ts",
   "@jecho/modulators/testing": "modulators/src/authoring/testing.ts",

@@ -66,7 +66,14 @@ const LATER = [
 /** The oldest compiler that is to take the packages' declarations. */
 const OLD_COMPILER = "typescript@5.2.2";
 /** A program in TypeScript that imports all that a page may. */
-const FACES = ["client", "client/fbs", "client/moe", "client/modulating", "modulators/testing"]
+const FACES = [
+  "client",
+  "client/fbs",
+  "client/moe",
+  "client/modulating",
+  "client/opentelemetry",
+  "modulators/testing",
+]
   .map((face, i) => `export * as face${i} from "@jecho/${face}";\n`)
   .join("");
 /** A file of its own: processes that webpack starts get this one's options, too, and --input-type is for text alone. */

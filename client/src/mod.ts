@@ -86,6 +86,7 @@ export type {
   SyncOptions,
   WhenReadyOptions,
 } from "./options/producer-options.ts";
+export type { TracedEvent, TracedRun, Tracing } from "./options/tracing.ts";
 export type { ConcentratorPlace } from "./places/place.ts";
 export type { Demand, DerivedDemand } from "./producer/demand.ts";
 export { Producer } from "./producer/producer.ts";

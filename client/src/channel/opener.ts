@@ -8,6 +8,7 @@ import type { Handler, SubscribeOptions, TakeOverOptions } from "../options/cons
 import { labelOf, placeOf, queueOf, sourcesOf } from "../options/open-options.ts";
 import { PRODUCE, SUBSCRIBE, TAKE_OVER } from "../options/option-names.ts";
 import type { ProduceOptions } from "../options/producer-options.ts";
+import type { Tracing } from "../options/tracing.ts";
 import type { ControlRequest, Port, PortRequest } from "../places/port.ts";
 import type { Producer } from "../producer/producer.ts";
 import type { Producing } from "../producer/producing.ts";
@@ -25,6 +26,7 @@ export interface EndpointSession {
   readonly port: Port;
   /** Options of the queue that producers share. */
   readonly queue: EventQueueOptions;
+  readonly tracing: Tracing | undefined;
   /** @throws JechoError why nothing can be opened */
   checkUsable(): void;
   /** A channel's name on the wire; a promise where it has to be found out whether that is at this gateway. @throws JechoError `CHANNEL_ELSEWHERE` */
@@ -153,6 +155,10 @@ export class Opener {
 
   post(request: ControlRequest): void {
     this.#session.post(request);
+  }
+
+  get tracing(): Tracing | undefined {
+    return this.#session.tracing;
   }
 
   get types(): WrittenBy {

@@ -19,6 +19,8 @@ import { ToldSchemas } from "./told-schemas.ts";
 
 export interface ConcentratorOptions extends LinkOptions {
   readonly modulators: ProducerModulatorOptions;
+  /** Whether sessions are told how long modulators were at their producers' events. */
+  readonly isTraced: boolean;
 }
 
 /** Listener for what concerns more than one of the parts. */
@@ -53,6 +55,7 @@ interface ProductionNeeds {
   readonly events: RaisedEvents;
   /** Modulators that may run here for consumers of this process' producers. */
   readonly most: number;
+  readonly isTraced: boolean;
   readonly createEnvironment: (events: TierEvents) => Environment | Promise<Environment>;
   /** Called when all who were expected after a broken connection are back, or will not come. */
   onAllBack(): void;
@@ -91,6 +94,7 @@ export function assemble(
       schemas,
       events,
       most,
+      isTraced: options.isTraced,
       createEnvironment: events => createEnvironment(running, events),
       onAllBack,
     });

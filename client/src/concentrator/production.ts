@@ -4,6 +4,7 @@ import { Deriving } from "../modulation/deriving.ts";
 import { Feeds } from "../modulation/feeds.ts";
 import { Modulation } from "../modulation/modulation.ts";
 import { Past, type PastParts } from "../modulation/past.ts";
+import { TracedRuns } from "../modulation/traced-runs.ts";
 import { QueueReaders } from "../queues/queue-readers.ts";
 import { Demands } from "./outgoing/demands.ts";
 import { Departures } from "./outgoing/departures.ts";
@@ -25,6 +26,7 @@ export const createProduction: CreateProduction = ({
   schemas,
   events,
   most,
+  isTraced,
   createEnvironment,
   onAllBack,
 }) => {
@@ -79,7 +81,18 @@ export const createProduction: CreateProduction = ({
     begin: (installation, producer, source, reached) =>
       deriving.begin(installation, producer, source, reached),
   });
-  const deriving = new Deriving({ index, lanes, outbox, hold, reception, modulation, feeds, synchronous });
+  const traced = isTraced ? new TracedRuns() : undefined;
+  const deriving = new Deriving({
+    index,
+    lanes,
+    outbox,
+    hold,
+    reception,
+    modulation,
+    feeds,
+    synchronous,
+    traced,
+  });
   const raising = new Raising(events, {
     link,
     memory,
@@ -89,6 +102,7 @@ export const createProduction: CreateProduction = ({
     reception,
     feeds,
     synchronous,
+    traced,
   });
   const demands = new Demands({ index, modulation, reception, outbox, hold }, producer =>
     deriving.opened(producer),

@@ -12,6 +12,7 @@ import type {
   ResetOptions,
 } from "../options/consumer-options.ts";
 import { labelOf } from "../options/open-options.ts";
+import type { TracedEvent, Tracing } from "../options/tracing.ts";
 import type { ControlRequest, PortNotice } from "../places/port.ts";
 import { guarded, NewsListeners, type Status, statusNow, tell } from "../session/status.ts";
 import { EventReader, type Mismatch, type RaisedBy, type WrittenBy } from "./event-reader.ts";
@@ -25,6 +26,7 @@ import { NO_VERSIONS, Versions } from "./versions.ts";
 export interface ConsumerSession {
   post(request: ControlRequest): void;
   closeEndpoint(endpoint: number): void;
+  readonly tracing: Tracing | undefined;
   readonly types: WrittenBy;
   readonly producers: RaisedBy;
   /** Something went wrong that no endpoint's listener hears of. */
@@ -49,6 +51,7 @@ export class Consumer<T> {
   #demodulator: Demodulator | undefined;
   readonly #handler: Handler<T>;
   readonly #handling: Handling;
+  readonly #tracing: Tracing | undefined;
   /** The channel's name in full. */
   readonly channel: string;
   readonly #session: ConsumerSession;
@@ -88,6 +91,7 @@ export class Consumer<T> {
     this.channel = channel.name;
     this.#reader = new EventReader(channel, pair.modulator !== undefined, session.types);
     this.#handler = handler;
+    this.#tracing = session.tracing;
     this.#demodulator = pair.demodulator;
     this.#onError = guarded(options.onError ?? tell);
     this.#onEnd = guarded(options.onError ?? (error => session.failed(error)));
@@ -302,6 +306,7 @@ export class Consumer<T> {
     const by = this.#session.producers.of(frame.channel, producer);
     const source = this.#sources.of(frame);
     source?.begin(frame);
+    const traced = this.#tracing === undefined ? undefined : source?.traced(this.channel);
     for (let i = first; i < frame.count && !this.#isClosed; i++) {
       const info = { seq: seq === 0 ? 0 : seq + i, epoch, producer, by, parameters, versions, type: writer };
       if (seq !== 0) {
@@ -311,7 +316,9 @@ export class Consumer<T> {
       source?.handled(i);
       const awaited = isSync ? awaitedEvent(frame, i) : undefined;
       try {
-        const handling = this.#hand(this.#reader.read(frame, i, token, writer), info);
+        const event = this.#reader.read(frame, i, token, writer);
+        const handling =
+          traced === undefined ? this.#hand(event, info) : this.#handTraced(event, info, traced(i));
         if (handling !== undefined) this.#wait(handling, awaited);
         else if (awaited !== undefined) this.#handling.end(awaited);
       } catch (error) {
@@ -352,6 +359,12 @@ export class Consumer<T> {
         (error: unknown) => this.#failed(error, awaited),
       ),
     );
+  }
+
+  #handTraced(event: unknown, info: EventInfo, traced: TracedEvent): Promise<unknown> | undefined {
+    const hand = (traceId: string | undefined) =>
+      this.#hand(event, traceId === undefined ? info : { ...info, traceId });
+    return this.#tracing?.delivered(traced, hand);
   }
 
   #hand(event: unknown, info: EventInfo): Promise<unknown> | undefined {

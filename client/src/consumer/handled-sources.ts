@@ -1,5 +1,6 @@
 import type { EventsFrame, SourcePlace } from "@jecho/shared/internal";
 import type { PlaceInSource } from "../options/consumer-options.ts";
+import type { TracedEvent } from "../options/tracing.ts";
 
 /** A source's identity, as the concentrator tells it: what a producer's number stands for in the runs that follow. */
 export interface NamedSource {
@@ -22,6 +23,7 @@ class HandledSource {
   #first = 0;
   #last = 0;
   #accounted = 0;
+  #through = 0;
 
   constructor(named: NamedSource) {
     this.named = named;
@@ -36,8 +38,9 @@ class HandledSource {
   }
 
   /** The consumer is handed this run. What is the same for all of its events is read once. */
-  begin({ raised, count, after, accounted }: EventsFrame): void {
+  begin({ raised, count, after, through, accounted }: EventsFrame): void {
     this.#first = raised;
+    this.#through = through;
     this.#last = count - 1;
     this.#accounted = accounted;
     this.through = after;
@@ -47,6 +50,13 @@ class HandledSource {
   handled(i: number): void {
     this.raised = this.#first + i;
     if (i === this.#last) this.through = this.#accounted;
+  }
+
+  /** The raised event that each event of the run is, or the newest of those that a modulator made it of. */
+  traced(channel: string): (i: number) => TracedEvent {
+    const { source, origin, urgent } = this.named;
+    if (origin !== 0n) return () => ({ channel, source: origin, urgent, raised: this.#through });
+    return i => ({ channel, source, urgent, raised: this.#first + i });
   }
 }
 

@@ -13,6 +13,7 @@ import type { Feeds } from "./feeds.ts";
 import { type Installation, newIncarnation } from "./installation.ts";
 import { Kept } from "./kept.ts";
 import type { Modulation } from "./modulation.ts";
+import type { TracedRuns } from "./traced-runs.ts";
 
 /** Parts that deriving uses. */
 interface DerivingParts {
@@ -24,6 +25,7 @@ interface DerivingParts {
   readonly modulation: Modulation;
   readonly feeds: Feeds;
   readonly synchronous: SynchronousEvents;
+  readonly traced: TracedRuns | undefined;
 }
 
 /** Time after which a position says how far a modulator is, where no run has said it. */
@@ -46,6 +48,7 @@ export class Deriving {
   readonly #modulation: Modulation;
   readonly #feeds: Feeds;
   readonly #synchronous: SynchronousEvents;
+  readonly #traced: TracedRuns | undefined;
   readonly #kept = new Kept();
   /** Beginnings of modulators that are being installed, by their numbers at the host. */
   readonly #ordered = new Map<number, Beginnings>();
@@ -53,15 +56,16 @@ export class Deriving {
   readonly #unstated = new Map<Lane, Installation>();
   #stating: ReturnType<typeof setTimeout> | undefined;
 
-  constructor({ index, lanes, outbox, hold, reception, modulation, feeds, synchronous }: DerivingParts) {
-    this.#index = index;
-    this.#lanes = lanes;
-    this.#outbox = outbox;
-    this.#hold = hold;
-    this.#reception = reception;
-    this.#modulation = modulation;
-    this.#feeds = feeds;
-    this.#synchronous = synchronous;
+  constructor(parts: DerivingParts) {
+    this.#index = parts.index;
+    this.#lanes = parts.lanes;
+    this.#outbox = parts.outbox;
+    this.#hold = parts.hold;
+    this.#reception = parts.reception;
+    this.#modulation = parts.modulation;
+    this.#feeds = parts.feeds;
+    this.#synchronous = parts.synchronous;
+    this.#traced = parts.traced;
   }
 
   /**
@@ -274,6 +278,7 @@ export class Deriving {
     if (producer === undefined) return undefined;
     const lane = this.#laneOf(installation, producer.lanes.usual.source.id, frame.isUrgent);
     const of = this.#count(frame, lane, isLast);
+    if (of !== undefined && isLast) this.#traced?.made(producer, of, frame.count);
     frame.readdress(installation.number, producer.number);
     const { number, isTold } = installation;
     if (number === 0 || !isTold || producer.open === undefined || this.#hold.isHeld(installation)) {

@@ -6,6 +6,7 @@ import type { ConcentratorPlace } from "../places/place.ts";
 import { checkQueueOptions, type EventQueueOptions } from "../queues/queue-options.ts";
 import { mostOf } from "./open-options.ts";
 import type { ProducerModulatorOptions } from "./producer-options.ts";
+import type { Tracing } from "./tracing.ts";
 
 /**
  * Options of `connect`. Sessions of one thread of a program, and those of all tabs of an origin, share one
@@ -42,6 +43,11 @@ export interface ConnectOptions {
   readonly token?: string | (() => string | Promise<string>);
   /** Options for the modulators that consumers bring to this session's producers. */
   readonly modulators?: ProducerModulatorOptions;
+  /**
+   * Records what becomes of events, as `openTelemetry()` of `@jecho/client/opentelemetry` does; their handlers get `info.traceId` then. Default:
+   * none, which costs nothing.
+   */
+  readonly tracing?: Tracing;
   /** For a process beside the gateway, which that has started: runs modulators in the stead of producers. What to show there. */
   readonly modulating?: string;
   /**
@@ -109,6 +115,7 @@ export function concentratorOptions(gateway: GatewayAddress, options: ConnectOpt
     handover: options.handover ?? "",
     modulating: options.modulating ?? "",
     hasToken: options.token !== undefined,
+    isTraced: options.tracing !== undefined,
     modulators: { ...options.modulators, most: mostOf(options.modulators?.most) },
   };
 }

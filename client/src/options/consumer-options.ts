@@ -54,6 +54,8 @@ export interface EventInfo {
   readonly versions: Versions;
   /** Type that the event was written as; undefined on an untyped channel. Its fields can be listed, whatever the consumer expects. */
   readonly type: Type | undefined;
+  /** Id of the trace of the raised event that it is, or was made of: with `tracing`, where this event is traced. */
+  readonly traceId?: string;
 }
 
 /**

@@ -51,6 +51,7 @@ export const CONNECT: OptionNames<ConnectOptions> = {
     pendingBytes: true,
     most: true,
   },
+  tracing: true,
   modulating: true,
   onError: true,
 };

@@ -17,6 +17,7 @@ import type {
 import type { Outcome } from "../concentrator/incoming/tally.ts";
 import type { NamedSource } from "../consumer/handled-sources.ts";
 import type { Placement } from "../consumer/placement.ts";
+import type { TracedRun } from "../options/tracing.ts";
 import type { Demand, StateOfReaders } from "../producer/demand.ts";
 import type { Status } from "../session/status.ts";
 
@@ -192,6 +193,8 @@ export type EndpointNotice =
       readonly is: "opened";
       readonly endpoint: number;
       readonly reset: number;
+      /** A producer's source. */
+      readonly source?: bigint;
       /** For a consumer that is opened again or asks for the past, as in `Status`. */
       readonly recovered?: boolean;
       readonly missing?: number;
@@ -239,6 +242,12 @@ export type EndpointNotice =
       readonly endpoint: number;
       readonly raised: number;
       readonly outcome: Outcome;
+    }
+  /** A modulator of this process has made something of the producer's events: where sessions trace. */
+  | {
+      readonly is: "modulated";
+      readonly endpoint: number;
+      readonly run: Omit<TracedRun, "channel" | "source">;
     }
   /** The names of the views that modulators need now. */
   | { readonly is: "needs"; readonly endpoint: number; readonly names: readonly string[] }

@@ -3,6 +3,7 @@ import { checkOptions } from "@jecho/shared/internal";
 import type { ChannelForm, Codec } from "../channel/codec.ts";
 import { SYNC, WHEN_READY } from "../options/option-names.ts";
 import type { SyncOptions, WhenReadyOptions } from "../options/producer-options.ts";
+import { preciseNow, type Tracing } from "../options/tracing.ts";
 import type { ControlRequest, PortNotice } from "../places/port.ts";
 import { Count, type EventQueue, queueFull } from "../queues/event-queue.ts";
 import { NewsListeners } from "../session/status.ts";
@@ -26,6 +27,7 @@ export interface ProducerSession {
   readonly urgentQueue: EventQueue;
   /** Address of the gateway. */
   readonly address: string;
+  readonly tracing: Tracing | undefined;
   post(request: ControlRequest): void;
   /** Resolves when what it raised has been taken, or after 30 s. */
   closeProducer(endpoint: number, queue: EventQueue): Promise<void>;
@@ -53,6 +55,7 @@ export class Producer<T> {
   readonly #type: Type<T> | undefined;
   readonly #codec: Codec<T> | undefined;
   readonly #delegation: Delegation | undefined;
+  readonly #tracing: Tracing | undefined;
   /** Urgent events are counted apart, for they overtake. */
   readonly #raisedUrgently = new Count();
   /** The channel's name in full. */
@@ -62,6 +65,8 @@ export class Producer<T> {
   #demand: Demand = NO_DEMAND;
   readonly #awaited: AwaitedEvents;
   #dropped = 0;
+  /** What its events are counted at, over connections; 0n until it is open. */
+  #source = 0n;
 
   constructor(
     session: ProducerSession,
@@ -77,6 +82,7 @@ export class Producer<T> {
     this.#type = channel.type;
     this.#codec = channel.codec;
     this.#delegation = delegation;
+    this.#tracing = session.tracing;
     this.#awaited = new AwaitedEvents(raised => session.post({ is: "giveUp", endpoint, raised }));
   }
 
@@ -275,12 +281,16 @@ export class Producer<T> {
       this.#delegation?.want(notice.names);
     } else if (notice.is === "called") {
       this.#delegation?.call(notice.name, notice.values);
+    } else if (notice.is === "modulated") {
+      this.#tracing?.modulated({ ...notice.run, channel: this.channel, source: this.#source });
     } else if (this.#state.is !== "ended") this.#changed(notice);
   }
 
   #changed(notice: PortNotice): void {
-    if (notice.is === "opened") this.#state = OPEN;
-    else if (notice.is === "interrupted") {
+    if (notice.is === "opened") {
+      this.#state = OPEN;
+      this.#source = notice.source ?? 0n;
+    } else if (notice.is === "interrupted") {
       this.#state = INTERRUPTED;
       const why = `the connection to the gateway at ${this.#session.address} broke before the answer came`;
       this.#awaited.failAll(new JechoError("CONNECTION_LOST", why));
@@ -300,6 +310,7 @@ export class Producer<T> {
   #raise(event: T, sync: boolean, queue = this.#queue, count = this.#raised): number {
     this.#delegation?.look();
     const endpoint = this.#endpoint;
+    const fromMs = this.#tracing === undefined ? 0 : preciseNow();
     const bytes =
       this.#codec === undefined
         ? queue.raise({ endpoint, count, type: this.#type, event, sync })
@@ -307,6 +318,11 @@ export class Producer<T> {
     // Reading it may have run code that closed this producer: then it goes nowhere, which is to be said.
     this.#checkOpen();
     this.#bytes += bytes;
+    if (this.#tracing !== undefined) {
+      const urgent = count === this.#raisedUrgently;
+      const traced = { channel: this.channel, source: this.#source, urgent, raised: count.newest };
+      this.#tracing.published(traced, fromMs, preciseNow());
+    }
     return bytes;
   }
 }

@@ -3,6 +3,7 @@ import type { EventChannel } from "../channel/channel.ts";
 import type { EndpointSession, Opener } from "../channel/opener.ts";
 import { historyOf } from "../options/open-options.ts";
 import type { ProduceOptions } from "../options/producer-options.ts";
+import type { Tracing } from "../options/tracing.ts";
 import type { ControlRequest } from "../places/port.ts";
 import type { EventQueue } from "../queues/event-queue.ts";
 import { EventQueues } from "../queues/event-queues.ts";
@@ -70,6 +71,10 @@ export class Producing implements ProducerSession {
 
   get urgentQueue(): EventQueue {
     return this.queues.urgent;
+  }
+
+  get tracing(): Tracing | undefined {
+    return this.#session.tracing;
   }
 
   get address(): string {

@@ -94,6 +94,7 @@ export class Session {
       },
       port: this.#port,
       queue: this.#options.queue ?? {},
+      tracing: this.#options.tracing,
       checkUsable: () => this.#checkUsable(),
       ready: signal => this.ready(signal),
       userName: channel => this.#names.userName(channel),

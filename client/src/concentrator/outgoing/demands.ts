@@ -68,7 +68,8 @@ export class Demands {
     if (state.is === "installing") {
       producer.become({ is: "live", number: state.number, channelNumber: state.channelNumber });
       this.#onOpened(producer);
-      producer.listener.notify({ is: "opened", endpoint: producer.id, reset: 0 });
+      const source = producer.usual.source.id;
+      producer.listener.notify({ is: "opened", endpoint: producer.id, reset: 0, source });
     }
     this.#wanted(producer.lanes, consumers, begins);
     if (consumers > 0) this.#hold.back(producer);

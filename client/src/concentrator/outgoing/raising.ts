@@ -3,6 +3,7 @@ import { JechoError } from "@jecho/shared";
 import { EventsFrame } from "@jecho/shared/internal";
 import type { Feeds } from "../../modulation/feeds.ts";
 import type { Modulation } from "../../modulation/modulation.ts";
+import type { TracedRuns } from "../../modulation/traced-runs.ts";
 import type { RingRecord } from "../../queues/ring.ts";
 import type { ProducerEndpoint } from "../endpoints/endpoint.ts";
 import type { Reception } from "../incoming/reception.ts";
@@ -32,6 +33,7 @@ interface RaisingParts {
   readonly reception: Reception;
   readonly feeds: Feeds;
   readonly synchronous: SynchronousEvents;
+  readonly traced: TracedRuns | undefined;
 }
 
 /** A caller that waits for everything that was raised before. */
@@ -54,6 +56,7 @@ export class Raising {
   readonly #reception: Reception;
   readonly #feeds: Feeds;
   readonly #synchronous: SynchronousEvents;
+  readonly #traced: TracedRuns | undefined;
   readonly #taker: RunTaker;
   readonly #take = (records: readonly RingRecord[], queue: RaisedQueue): number => {
     gatherRuns(records, queue, this.#taker);
@@ -80,6 +83,7 @@ export class Raising {
     this.#reception = parts.reception;
     this.#feeds = parts.feeds;
     this.#synchronous = parts.synchronous;
+    this.#traced = parts.traced;
   }
 
   /** Sends everything that was raised since the last time. @returns false where it has to wait where it is */
@@ -156,6 +160,7 @@ export class Raising {
       listener.notify({ is: "dropped", endpoint, raised, events: frame.count });
       return;
     }
+    this.#traced?.begin(of);
     if (!frame.isSync) {
       this.#reception.raised(frame, lane);
       this.#modulation.runs.enqueue(channel, frame, of);
@@ -187,6 +192,7 @@ export class Raising {
     const of = provenanceOf(lane, { raised, count: lent.count });
     const isHeard = this.#reception.consumersOf(channelNumber) > 0 || this.#feeds.isFed(channelNumber);
     if (isHeard || producer.open === undefined) return this.#raise(producer, lane, lent.frame(), false);
+    this.#traced?.begin(of);
     if (!sync) {
       this.#modulation.runs.enqueue(channel, lent, of);
       return;
