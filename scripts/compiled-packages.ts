@@ -22,6 +22,12 @@ const asTheyAre = [
 ];
 /** What it says is about the sources. */
 const ofTheRepository = "modulators/docs/papers.md";
+/** The repository that a package is published from, which npm compares with where its provenance says that it was built. */
+const { GITHUB_SERVER_URL, GITHUB_REPOSITORY } = process.env;
+const published =
+  GITHUB_REPOSITORY === undefined
+    ? {}
+    : { repository: { type: "git", url: `git+${GITHUB_SERVER_URL}/${GITHUB_REPOSITORY}.git` } };
 /** Of the workspace only. */
 const left = ["private", "scripts", "devDependencies"];
 
@@ -75,7 +81,7 @@ function manifestOf(name: string): Manifest {
     if (manifest[field] !== undefined) manifest[field] = compiledFaces(manifest[field]);
   // The program that it writes is TypeScript, which an older one does not run.
   const node = name === "apps/create-jecho" ? ">=22.18" : ">=22.13";
-  const compiled = { ...manifest, name: source.name, engines: { node } };
+  const compiled = { ...manifest, ...published, name: source.name, engines: { node } };
   return name === "server" ? withPlatforms(compiled) : compiled;
 }
 
@@ -105,7 +111,7 @@ export function compilePackages(folder: string): { readonly here: string[]; read
     const manifest = JSON.stringify(manifestOf(name), undefined, 2);
     writeFileSync(join(folder, name, "package.json"), `${manifest}\n`);
   }
-  const { here, elsewhere } = writePlatforms(folder);
+  const { here, elsewhere } = writePlatforms(folder, published);
   for (const name of [...here, ...elsewhere]) copy("LICENSE", folder, `${name}/LICENSE`);
   return { here: [...packages, ...here], elsewhere };
 }

@@ -43,9 +43,13 @@ function platforms(): Platform[] {
  * Writes the library into the server package, and a package for each platform beside it.
  *
  * @param folder of the packages
+ * @param published what their manifests say of where they come from
  * @returns the names of those packages' folders: for this machine, and for others
  */
-export function writePlatforms(folder: string): { readonly here: string[]; readonly elsewhere: string[] } {
+export function writePlatforms(
+  folder: string,
+  published: object,
+): { readonly here: string[]; readonly elsewhere: string[] } {
   const place = join(folder, "server", PLACE);
   mkdirSync(place, { recursive: true });
   for (const file of ["index.mjs", "index.d.mts"])
@@ -62,6 +66,7 @@ export function writePlatforms(folder: string): { readonly here: string[]; reado
       version,
       description: `The binary of uWebSockets.js for ${os} ${cpu}.`,
       license: "Apache-2.0",
+      ...published,
       os: [os],
       cpu: [cpu],
       ...(os === "linux" && { libc: ["glibc"] }),

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { globSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -52,13 +52,10 @@ test("a new user sees an array of her own on her phone: create, install, write a
   const packages = join(folder, "packages");
   const packed = run(process.execPath, [join(ROOT, "scripts/packages.ts"), packages], ROOT);
   expect(packed.ok, packed.said).toBe(true);
+  const [archive] = globSync("create-jecho-*.tgz", { cwd: packages });
 
   const startedAt = performance.now();
-  const created = run(
-    "npx",
-    ["--yes", "./packages/create-jecho-0.1.0.tgz", "plate", "--packages", "packages"],
-    folder,
-  );
+  const created = run("npx", ["--yes", `./packages/${archive}`, "plate", "--packages", "packages"], folder);
   expect(created.ok, created.said).toBe(true);
   expect(created.said).toContain("cd plate\n  npm install\n  npm start");
   const program = join(folder, "plate");

@@ -2,7 +2,8 @@ import { cpSync, existsSync, globSync, readdirSync, readFileSync, renameSync, wr
 import { basename, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const TEMPLATE = fileURLToPath(new URL("../template", import.meta.url));
+const OWN = fileURLToPath(new URL("..", import.meta.url));
+const TEMPLATE = join(OWN, "template");
 const ARCHIVE = /^((?:jecho-)?)([a-z0-9-]+?)-\d+\.\d+\.\d+[^/]*\.tgz$/;
 
 /**
@@ -19,10 +20,10 @@ export function createProgram(folder: string, packages: string | undefined): voi
   // npm leaves files of this name out of packages.
   renameSync(join(target, "gitignore"), join(target, ".gitignore"));
   const file = join(target, "package.json");
-  const manifest = JSON.parse(readFileSync(file, "utf8")) as {
-    name: string;
-    dependencies: Record<string, string>;
-  };
+  const manifest = manifestIn(target);
+  const { version } = manifestIn(OWN);
+  for (const name of Object.keys(manifest.dependencies))
+    if (name.startsWith("@jecho/")) manifest.dependencies[name] = version;
   manifest.name =
     basename(target)
       .toLowerCase()
@@ -30,6 +31,16 @@ export function createProgram(folder: string, packages: string | undefined): voi
       .replace(/^[._-]+/, "") || "program";
   if (packages !== undefined) Object.assign(manifest.dependencies, archivesIn(packages, target));
   writeFileSync(file, `${JSON.stringify(manifest, undefined, 2)}\n`);
+}
+
+interface Manifest {
+  name: string;
+  readonly version: string;
+  readonly dependencies: Record<string, string>;
+}
+
+function manifestIn(folder: string): Manifest {
+  return JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
 }
 
 function archivesIn(packages: string, target: string): Record<string, string> {

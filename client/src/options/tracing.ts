@@ -1,24 +1,30 @@
-/** A raised event, as every process that meets it knows it: by its count at its source, which outlives connections. */
-export interface TracedEvent {
+/** A source of events: what their counts belong to, over connections. */
+interface TracedSource {
   /** The channel's name in full. */
   readonly channel: string;
+  /** The source's random number. */
   readonly source: bigint;
-  /** Urgent events are counted apart. */
+  /** Whether the events are urgent ones, which are counted apart. */
   readonly urgent: boolean;
+}
+
+/** A raised event, as every process that meets it knows it. */
+export interface TracedEvent extends TracedSource {
+  /** Its count at its source. */
   readonly raised: number;
 }
 
-/** What a modulator has been through at once. Times are in milliseconds since 1970. */
-export interface TracedRun {
-  readonly channel: string;
-  readonly source: bigint;
-  readonly urgent: boolean;
-  /** Counts of the first and the last event. */
+/** What a modulator has been through at once. */
+export interface TracedRun extends TracedSource {
+  /** Count of the first event. */
   readonly first: number;
+  /** Count of the last event. */
   readonly last: number;
   /** Number of events that it made of them. */
   readonly made: number;
+  /** The time when it was given the first, in milliseconds since 1970. */
   readonly fromMs: number;
+  /** The time when it had made those events, in milliseconds since 1970. */
   readonly untilMs: number;
 }
 
@@ -27,7 +33,7 @@ export interface TracedRun {
  * it throws is not caught.
  */
 export interface Tracing {
-  /** A producer of the session has raised an event. */
+  /** A producer of the session has raised an event, between these times in milliseconds since 1970. */
   published(event: TracedEvent, fromMs: number, untilMs: number): void;
   /** A modulator in the process of a producer of the session has made something of these events. */
   modulated(run: TracedRun): void;
