@@ -35,7 +35,7 @@ export const FAULTS = {
   "gateway-stopped": (world, random) => {
     const gateway = random.pick(world.gateways);
     // A stopped gateway's channels get another home, which has nothing of producers that go meanwhile.
-    if (world.gateways.length > 1) world.gatewayDied();
+    if (world.gateways.length > 1) world.gatewayEnds(false);
     return stop(() => gateway.pid, random);
   },
   "nats-killed": (world, random) =>
@@ -208,7 +208,7 @@ async function restartGateway(
     // The next home of a cluster's channels has nothing of their past, and the next gateway has nothing for consumers that are away.
     const isAway = world.consumers.some(({ cutter }) => cutter.refuses);
     const isOrderly = await gateway.end(signal);
-    if (!isOrderly || world.gateways.length > 1 || isAway) world.gatewayDied();
+    world.gatewayEnds(isOrderly && world.gateways.length === 1 && !isAway);
     await delay(awayMs);
     await meanwhile();
     await gateway.start();

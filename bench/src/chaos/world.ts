@@ -66,7 +66,8 @@ export class World {
   /** Of lives that have ended, and how many of them had at the last `settle`. */
   readonly #ended: Source[] = [];
   #endedBefore = 0;
-  /** What a gateway had taken is gone with it, where that ended without a word since the last `settle`. */
+  /** A gateway has ended since the last `settle`; and did so in a way in which it could not hand on what it had. */
+  #gatewayEnded = false;
   #gatewayDied = false;
   /** Its disk has been full: what a gateway could not store of the past is not promised, once another one takes its place. */
   #isForgetful = false;
@@ -162,9 +163,10 @@ export class World {
     return this.gateways[0] as GatewayParty;
   }
 
-  /** The gateway ended in a way in which it could not hand on what it had. */
-  gatewayDied(): void {
-    this.#gatewayDied = true;
+  /** A gateway has ended. @param hasHandedOn whether it could hand on what it had */
+  gatewayEnds(hasHandedOn: boolean): void {
+    this.#gatewayEnded = true;
+    this.#gatewayDied ||= !hasHandedOn;
   }
 
   /** The gateway cannot store all that it has. */
@@ -215,9 +217,13 @@ export class World {
   async settle(): Promise<Outcome> {
     const ended = this.#ended.slice(this.#endedBefore);
     if (this.#isForgetful || this.gateway.hasSalvaged) for (const reader of this.#readers) reader.forgive();
-    // Nobody knows any more what such a gateway had of producers that have gone.
+    // Nobody knows any more what a gateway had of producers that have gone, where neither it nor its file could hand that on.
     const keeps = this.gateways.length === 1;
-    if (this.#gatewayDied) for (const source of ended) if (!keeps || !isKept(source.channel)) source.due = 0;
+    const isFileWhole = !this.#isForgetful && !this.gateway.hasSalvaged;
+    for (const source of ended) {
+      const isInFile = keeps && isKept(source.channel);
+      if (isInFile ? this.#gatewayEnded && !isFileWhole : this.#gatewayDied) source.due = 0;
+    }
     await this.#eachProducer(producer => producer.pause());
     await this.#flush();
     let isWhole = await this.#quiet();
@@ -244,6 +250,7 @@ export class World {
       gateway.failedStarts = 0;
     }
     this.#endedBefore = this.#ended.length;
+    this.#gatewayEnded = false;
     this.#gatewayDied = false;
     await Promise.all(this.#readers.splice(0).map(reader => reader.stop()));
     await this.#eachProducer(producer => producer.resume());
