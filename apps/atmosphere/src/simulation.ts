@@ -257,7 +257,8 @@ export class Simulation {
         for (const id of this.#by.keys()) if (!active.has(id)) this.#by.delete(id);
         if (by !== "") this.#by.set(source.id, by);
         const north = `${Math.abs(latitude).toFixed(1)}° ${latitude < 0 ? "S" : "N"}`;
-        return `source ${source.id} of ${amount} ppmv/day at ${north}, ${longitude.toFixed(1)}° E, ${this.#model.layers[layer]} hPa`;
+        const east = `${Math.abs(longitude).toFixed(1)}° ${longitude < 0 ? "W" : "E"}`;
+        return `source ${source.id} of ${amount} ppmv/day at ${north}, ${east}, ${this.#model.layers[layer]} hPa`;
       }
       case "remove": {
         if (!this.#model.removeSource(value)) throw new RangeError(`there is no source ${value}`);

@@ -192,15 +192,16 @@ test("what one viewer steers all see, and a bad command is refused at the one wh
   expect(await steer({ command: "month", value: 6 })).toBe(1);
   await expect.poll(() => statuses.at(-1)?.notice).toBe("it is July");
   expect(statuses.at(-1)?.month).toBeCloseTo(6, 0);
-  await steer({ command: "source", latitude: 50, longitude: 10, layer: 25, amount: 20 });
+  await steer({ command: "source", latitude: 50, longitude: -10, layer: 25, amount: 20 });
   await expect.poll(() => statuses.at(-1)?.sources.length).toBe(1);
   expect(statuses.at(-1)?.sources[0]).toMatchObject({
     id: 1,
     latitude: 50,
-    longitude: 10,
+    longitude: -10,
     layer: 25,
     by: "",
   });
+  expect(statuses.at(-1)?.notice).toMatch(/^source 1 of 20 ppmv\/day at 50\.0° N, 10\.0° W, \S+ hPa$/);
   await steer({ command: "remove", value: 1 });
   await expect.poll(() => statuses.at(-1)?.sources.length).toBe(0);
   await steer({ command: "pause" });

@@ -323,8 +323,10 @@ export class Link {
     if (refusal !== undefined) return this.#drop(socket, new JechoError("ORIGIN_REFUSED", refusal));
     const why = cause === "" ? "" : `: ${cause}`;
     const { origin } = globalThis as { origin?: string };
+    // A gateway lets in the pages that it serves.
+    const isOwn = URL.canParse(origin ?? "") && new URL(origin as string).host === new URL(url).host;
     const perhaps =
-      origin === undefined
+      origin === undefined || isOwn
         ? ""
         : `; perhaps it does not let pages of ${origin} connect, as its log then says`;
     this.#drop(
