@@ -132,7 +132,9 @@ test("a gateway that is killed and started again finds both pages live again by 
   await expect(first.getByTestId("page-state")).toContainText("reconnecting since");
   await expect(first.getByTestId("banner")).toBeVisible();
   // It comes from that gateway, which lets it in.
-  await expect(first.getByTestId("banner")).toContainText(/no connection to a gateway at \S+ could be made$/);
+  await expect(first.getByTestId("banner")).toContainText(
+    /no connection to a gateway at \S+ could be made\.$/,
+  );
   await expect.poll(places).toEqual(before);
   // At no moment did the page say that it was live while a view said that it was not.
   expect((await states()).filter(([page, map]) => (page === "live") !== (map === "live"))).toEqual([]);

@@ -54,7 +54,6 @@ const program = new Command("jecho")
   .version(version(), "--version", "print the version")
   .configureHelp({ helpWidth: 120, subcommandTerm: command => command.name() })
   .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, "jecho: ")) })
-  .showHelpAfterError()
   .exitOverride()
   .addHelpText(
     "after",
@@ -78,6 +77,10 @@ addToken(program, screen, async (...given: Parameters<typeof createToken>) => {
 addKick(program, screen);
 addDoctor(program, screen, async () => (await import("@jecho/server")).createGateway());
 addCompletion(program, screen, async () => (await import("@jecho/server")).GATEWAY_FLAGS);
+// All options fill a screen, and what is wrong would stand above it.
+const helpOf = (command: Command): string => `(jecho ${command.name()} --help lists the options)`;
+for (const command of program.commands) command.showHelpAfterError(helpOf(command));
+program.showHelpAfterError("(jecho --help lists the commands)");
 
 const [first] = process.argv.slice(2);
 // Who reads our output may leave before we do: head, say.
@@ -94,7 +97,7 @@ try {
     const code = error instanceof JechoError ? `${error.code}: ` : "";
     console.error(`jecho: ${code}${(error as Error).message}`);
     const command = program.commands.find(one => one.name() === first);
-    if (error instanceof UsageError) console.error(`\n${(command ?? program).helpInformation()}`);
+    if (error instanceof UsageError && command !== undefined) console.error(helpOf(command));
     process.exitCode = error instanceof UsageError ? 2 : 1;
   }
 }
