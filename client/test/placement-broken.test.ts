@@ -156,6 +156,36 @@ test("MOE-18: where the gateway's process for modulators ends, they go on with t
   expect(inbox.all).toEqual([2, 4]);
 });
 
+test("DEL-7, MOE-18: a producer that comes back finds its modulators with the consumers, though the gateway has a process for them by then", async () => {
+  let token = "";
+  await using rig = await startRig({
+    modulating: (_, told) => {
+      token = told;
+      return { ready: Promise.resolve(), close: () => Promise.resolve() };
+    },
+  });
+  await using way = await startCutter(rig.gateway.address);
+  await using session = connect(way.address, { ...QUICK, modulators: { most: 0 } });
+  const producer = await session.channel("a", Tick).produce();
+  const inbox = new Inbox<string>();
+  const consumer = await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(({ n, note }) => inbox.put(`${n} ${note}`), { modulator: numbered });
+  expect(consumer.placements).toMatchObject([{ at: "consumer" }]);
+  producer.publish({ n: 0, note: "" });
+  await inbox.take(1);
+  await rig.session({ modulating: token }).ready();
+  const again = whenState(session, "reconnecting").then(() => whenState(session, "live"));
+  way.cut();
+  await again;
+  for (let n = 1; n < 2000; n++) producer.publish({ n, note: "" });
+  expect(await inbox.take(1000)).toEqual(EVENS.map((n, i) => `${n} ${i + 1}`));
+  expect(await producer.publishSync({ n: 2000, note: "" })).toBe(1);
+  expect(inbox.all).toHaveLength(1001);
+  expect(consumer.placements).toMatchObject([{ at: "consumer" }]);
+});
+
 test("MOE-18, MOE-21: nobody else may run modulators for others", async () => {
   await using rig = await startRig();
   const liar = rig.session({ modulating: "let me" });

@@ -276,9 +276,14 @@ export class GatewayInstallation {
     return true;
   }
 
-  /** The producer's process does not run it: the gateway's is asked, and without one the consumers' are. */
+  /**
+   * The producer's process does not run it: the gateway's is asked, and without one the consumers' are. These are, too, where they have kept it for the
+   * producer's return: what they have is fed with its events again.
+   */
   #elsewhere(why: JechoError): void {
     const { names } = this.#derived.manager;
+    const kept = this.#derived.placements.takeKept(this.producing);
+    if (kept !== undefined) return this.#become({ is: "consumers", own: new Few(), why: kept });
     this.#become({ is: this.#asks(), maker: undefined, why });
     const { state } = this;
     const ask = (): void => {

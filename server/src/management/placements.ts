@@ -31,11 +31,16 @@ interface Seen {
 
 type ConsumersState = Extract<InstallationState, { is: "consumers" }>;
 
+/** Time that consumers' processes keep modulators for a producing process that was cut off, in milliseconds (DEL-7). */
+const KEPT_MS = 30_000;
+
 /** One derived channel's installations: one for each producing process. What happens to one changes nothing for the others. */
 export class Placements {
   readonly #derived: DerivedChannel;
   /** Installations by the producing process. */
   readonly #installations = new Few<Connection, GatewayInstallation>();
+  /** Processes that were cut off, and whose modulators consumers' processes keep for their return, by number: why they run there, and until when. */
+  readonly #kept = new Few<number, { readonly why: JechoError; readonly until: number }>();
   /** Consumers that are to be opened. */
   readonly #joining = new Set<GatewayConsumer>();
   /** Resolves for those that wait for an answer. */
@@ -175,6 +180,19 @@ export class Placements {
     return installation;
   }
 
+  #keep({ process }: Connection, why: JechoError): void {
+    const now = performance.now();
+    for (const [number, { until }] of [...this.#kept]) if (until < now) this.#kept.delete(number);
+    this.#kept.set(process, { why, until: now + KEPT_MS });
+  }
+
+  /** The reason why consumers' processes run it for this one, where they have kept it for its return; that is over then. */
+  takeKept({ process }: Connection): JechoError | undefined {
+    const kept = this.#kept.get(process);
+    this.#kept.delete(process);
+    return kept !== undefined && kept.until >= performance.now() ? kept.why : undefined;
+  }
+
   /** A process feeds it from now on, or in a second way. */
   feed(producing: Connection): void {
     const known = this.#installations.get(producing);
@@ -203,8 +221,10 @@ export class Placements {
     const { manager } = this.#derived;
     const shared = this.#installations.get(producing);
     if (state.is === "gone") {
-      if (consumer === undefined) this.#installations.delete(producing);
-      else if (shared?.state.is === "consumers") shared.state.own.delete(consumer);
+      if (consumer === undefined) {
+        this.#installations.delete(producing);
+        if (before.is === "consumers" && producing.isCut) this.#keep(producing, before.why);
+      } else if (shared?.state.is === "consumers") shared.state.own.delete(consumer);
     } else if (state.is === "consumers")
       for (const taker of this.#takers()) this.ownOf(installation, state, taker);
     if (consumer !== undefined) shared?.tellSettled();
