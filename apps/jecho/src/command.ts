@@ -10,6 +10,7 @@ import { addKick } from "./kick.ts";
 import { addList } from "./list.ts";
 import { addTypes } from "./print-types.ts";
 import { addPub } from "./publish.ts";
+import { addReload } from "./reload.ts";
 import { type Screen, UsageError } from "./screen.ts";
 import { addSub } from "./subscribe.ts";
 import { addToken } from "./token.ts";
@@ -75,6 +76,7 @@ addToken(program, screen, async (...given: Parameters<typeof createToken>) => {
   return server.createToken(...given);
 });
 addKick(program, screen);
+addReload(program, screen);
 addDoctor(program, screen, async () => (await import("@jecho/server")).createGateway());
 addCompletion(program, screen, async () => (await import("@jecho/server")).GATEWAY_FLAGS);
 // All options fill a screen, and what is wrong would stand above it.

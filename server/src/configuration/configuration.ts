@@ -51,6 +51,11 @@ function checkTogether(settings: FoundSettings): void {
     throw new Misuse(
       "gateways that find one another by NATS want the address of a server, --cluster-nats, and no --cluster",
     );
+  const workers = settings.get("workers")?.value as number;
+  if (workers > 1 && (ofCluster.length > 0 || has("historyFile") || settings.get("modulators")?.value))
+    throw new Misuse(
+      "--workers cannot go with --cluster (by NATS it can), --history or --modulators: what these have is one process's own",
+    );
   if (has("operations.host") && !has("operations.port"))
     throw new Misuse("--operations-host is wanted with --operations-port alone");
   if (!has("tokens.keys") && (has("tokens.issuer") || has("tokens.audience") || has("tokens.clockSkewMs")))
@@ -61,12 +66,13 @@ function checkTogether(settings: FoundSettings): void {
 
 /** Settings that the command alone has. */
 interface CommandOptions {
+  readonly workers?: number;
   readonly modulators?: boolean;
   readonly logLevel?: LogLevel;
   readonly logFormat?: "text" | "json";
 }
 
-/** The settings as options of `createGateway`; `modulators` is the command's own. */
+/** The settings as options of `createGateway`, besides the command's own. */
 export function optionsOf(settings: FoundSettings): GatewayOptions & CommandOptions {
   const options: Record<string, unknown> = {};
   for (const [name, { value }] of settings) putSetting(options, name, value);

@@ -44,7 +44,7 @@ type FunctionOptions = "log" | "modulating";
 type NestedName = { [Outer in keyof Nested]: `${Outer}.${string & keyof Nested[Outer]}` }[keyof Nested];
 
 /** Settings that the command alone has. */
-export const COMMAND_SETTINGS = ["modulators", "logLevel", "logFormat"] as const;
+export const COMMAND_SETTINGS = ["workers", "modulators", "logLevel", "logFormat"] as const;
 type CommandSetting = (typeof COMMAND_SETTINGS)[number];
 
 /** The name of a setting: that of an option of `createGateway`, `tls.keyFile` for one of an option's own, or one that the command alone has. */
@@ -95,6 +95,20 @@ export const SETTINGS: Readonly<Record<SettingName, Setting>> = {
     bounds: [0, 65_535],
     usual: 8080,
     says: "port to listen at; 0 takes a free one",
+  },
+  sharePort: {
+    kind: "switch",
+    flag: "share-port",
+    usual: false,
+    says: "let other processes of the same user listen at this port, too: the system (Linux) spreads connections over them",
+  },
+  workers: {
+    kind: "number",
+    flag: "workers",
+    takes: "NUMBER",
+    bounds: [1, 64],
+    usual: 1,
+    says: "processes behind the one port that share channels, for as many cores; jecho reload exchanges them one by one",
   },
   path: {
     kind: "text",

@@ -24,6 +24,8 @@ export interface GatewayOptions extends GatewayLimits {
   readonly host?: string;
   /** Port to listen at; 0, the default, takes a free one. */
   readonly port?: number;
+  /** Whether other processes of the same user may listen at this port, too: the system, if it is Linux, spreads connections over them. False by default. */
+  readonly sharePort?: boolean;
   /**
    * The path, such as `/jecho`, that a proxy in front passes on as it is. Everything the gateway answers is
    * under it, and what it says of its address has it; "", the default, for none.

@@ -274,6 +274,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     mostWaitingBytes: 64 << 20,
     idleSeconds: Math.ceil((IDLE_HEARTBEATS * heartbeatMs) / 1000),
     certificate,
+    sharePort: options.sharePort,
   };
   const stats = (): GatewayStats => ({
     connections: entrance.connections.size,

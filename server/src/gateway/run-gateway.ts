@@ -11,6 +11,7 @@ import { Misuse } from "../configuration/texts.ts";
 import { type GatewayLog, type LogLevel, lineLog } from "../operations/gateway-log.ts";
 import { createGateway } from "./gateway.ts";
 import { type GatewayOptions, isOwnMachine } from "./gateway-options.ts";
+import { Workers, type WorkersOptions } from "./workers.ts";
 
 const SOURCES = `Each of them may also stand in a file, by the name that it has in createGateway, or in the environment: drainMs as JECHO_OPTION_DRAIN_MS.
 What is said here counts more than the environment, and that more than the file. --no-NAME switches off what they switch on.`;
@@ -42,31 +43,37 @@ export async function runGateway(
 ): Promise<void> {
   await asCommand(process, "gateway", async ({ settings, help }) => {
     if (help) return void process.stdout.write(`${USAGE}\n`);
-    const { modulators = false, logLevel = "info", logFormat, ...options } = optionsOf(settings);
+    const { workers = 1, modulators = false, logLevel = "info", logFormat, ...options } = optionsOf(settings);
     const log =
       logFormat === "json" ? await jsonLog(logLevel) : lineLog(line => console.error(line), logLevel);
     if (modulators && modulating === undefined)
       throw new Misuse("--modulators is an option of the command jecho, which has what runs them");
+    const failed = (error: unknown): undefined => {
+      if (logFormat !== "json") throw error;
+      const { code, message } = JechoError.from(error);
+      log.error({ code }, message);
+      process.exitCode = code === "ARGUMENT_INVALID" ? 2 : 1;
+    };
+    if (workers > 1) {
+      const say = (line: string): void => {
+        if (logFormat === "json") log.info({}, line);
+        else process.stdout.write(`${line}\n`);
+      };
+      return runWorkers(process, workers, options, { log, say }).catch(failed);
+    }
     silenceSqlite(process);
     const gateway = await createGateway({
       ...options,
       log,
       ...(modulators && modulating !== undefined ? { modulating } : {}),
-    }).catch((error: unknown) => {
-      if (logFormat !== "json") throw error;
-      const { code, message } = JechoError.from(error);
-      log.error({ code }, message);
-      process.exitCode = code === "ARGUMENT_INVALID" ? 2 : 1;
-    });
+    }).catch(failed);
     if (gateway === undefined) return;
     const address = options.tls === undefined ? gateway.address : gateway.url;
     // Where a program reads the lines, all of them are JSON.
     if (logFormat === "json") log.info({ address, server: gateway.server }, "listening");
     else process.stdout.write(`gateway listening at ${address}\nserved by ${gateway.server}\n`);
-    // A parent that started this process with an IPC channel is told the same way, and what the gateway has whenever it asks.
-    const tell = (message: object): void => void process.send?.(message, undefined, undefined, () => {});
-    tell({ address: gateway.address });
-    process.on("message", () => tell(gateway.stats()));
+    tell(process, { address: gateway.address });
+    process.on("message", () => tell(process, gateway.stats()));
     if (!isOwnMachine(gateway.host)) {
       if (options.tokens === undefined)
         log.warn(
@@ -85,6 +92,33 @@ export async function runGateway(
     // An open channel to the parent would keep the process up.
     if (process.connected) process.disconnect();
   });
+}
+
+/** Runs so many processes with the same settings until this one is told to end; SIGHUP exchanges them one by one. */
+async function runWorkers(
+  process: NodeJS.Process,
+  count: number,
+  { host = "127.0.0.1", port = 0, drainMs = 5000, operations, cluster }: GatewayOptions,
+  { log, say }: Pick<WorkersOptions, "log" | "say">,
+): Promise<void> {
+  const [, program = "", ...words] = process.argv;
+  const operationsPort = operations?.port;
+  const isByNats = cluster !== undefined;
+  const workers = await Workers.start({
+    ...{ count, host, port, drainMs, operationsPort, isByNats, program, words, log, say },
+  });
+  say(`gateway listening at ${workers.address}`);
+  say(`served by ${count} workers of process ${process.pid}, which jecho reload ${process.pid} exchanges`);
+  tell(process, { address: workers.address });
+  process.on("SIGHUP", () => void workers.reload());
+  await untilTold(process);
+  await workers.stop();
+  if (process.connected) process.disconnect();
+}
+
+/** Tells a parent that started this process with an IPC channel. */
+function tell(process: NodeJS.Process, message: object): void {
+  process.send?.(message, undefined, undefined, () => {});
 }
 
 /**

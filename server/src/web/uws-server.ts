@@ -7,7 +7,7 @@ import type { WebAnswer, WebHandlers, WebRequest, WebServer, WebServerOptions } 
 
 type Uws = typeof import("#uws");
 
-type ListenExclusively = (
+type ListenByOptions = (
   host: string,
   port: number,
   options: number,
@@ -17,7 +17,7 @@ type ListenExclusively = (
 /** Text by which a closed socket says that its message was too large. */
 const TOO_BIG = "Received too big message";
 const TOO_LARGE = 1009;
-const LISTEN_EXCLUSIVE_PORT = 1;
+const [LISTEN_SHARED_PORT, LISTEN_EXCLUSIVE_PORT] = [0, 1];
 /** The idle timeouts that it takes. */
 const IDLE_SECONDS = [8, 960] as const;
 /** Larger answers are sent as their clients read them, and leave the connection open: uWebSockets.js closes it after 10 s without a request. */
@@ -80,9 +80,10 @@ export class UwsServer implements WebServer {
     // A port that uWebSockets.js chose itself could not be taken again for a minute after a crash.
     const wanted = port === 0 ? await tryPort(host, 0) : port;
     // The official typings lack the form with host and options; without the option two gateways could share a port.
-    const listen = this.#app.listen.bind(this.#app) as unknown as ListenExclusively;
+    const listen = this.#app.listen.bind(this.#app) as unknown as ListenByOptions;
+    const options = this.#options.sharePort === true ? LISTEN_SHARED_PORT : LISTEN_EXCLUSIVE_PORT;
     const socket = await new Promise<us_listen_socket | false>(resolve =>
-      listen(host, wanted, LISTEN_EXCLUSIVE_PORT, resolve),
+      listen(host, wanted, options, resolve),
     );
     if (socket === false) {
       // uWebSockets.js does not say why, and Node does.

@@ -78,6 +78,8 @@ export interface WebServerOptions {
   /** A socket that sends nothing for so long, not even the answer to a ping, is closed. */
   readonly idleSeconds: number;
   readonly certificate: Certificate | undefined;
+  /** Whether other processes may listen at its port, too; false by default. */
+  readonly sharePort?: boolean | undefined;
 }
 
 /** Serves HTTP and WebSockets at one port. `server/test/web-server.test.ts` says what each has to do. */

@@ -64,7 +64,7 @@ export class WsServer implements WebServer {
 
   async listen(host: string, port: number): Promise<number> {
     try {
-      this.#http.listen({ host, port, exclusive: true });
+      this.#http.listen({ host, port, exclusive: true, reusePort: this.#options.sharePort === true });
       await once(this.#http, "listening");
     } catch (error) {
       throw listeningFailed(error as NodeJS.ErrnoException, host, port);

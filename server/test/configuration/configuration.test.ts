@@ -160,8 +160,8 @@ test("what is printed of the settings has no secret in it, and as JSON is a file
 
 test("what the settings say is usual, a gateway has where nothing is said", async () => {
   const { settings } = await readConfiguration([], placeWith());
-  const { modulators, logLevel, logFormat, port, ...options } = optionsOf(settings);
-  expect([modulators, logLevel, logFormat, port]).toEqual([false, "info", "text", 8080]);
+  const { workers, modulators, logLevel, logFormat, port, ...options } = optionsOf(settings);
+  expect([workers, modulators, logLevel, logFormat, port]).toEqual([1, false, "info", "text", 8080]);
   await using gateway = await createGateway(options);
   expect(gateway.host).toBe("127.0.0.1");
 });
