@@ -104,7 +104,7 @@ export class LoadGenerator {
       time: performance.now(),
       deliveries: counts.reduce((sum, { events }) => sum + events, 0),
       bytes: counts.reduce((sum, { bytes }) => sum + bytes, 0),
-      serverMs: server.process.cpuMs(),
+      serverMs: server.process.treeCpuMs(),
       generatorMs: this.#parts.reduce((sum, part) => sum + part.cpuMs(), 0),
       producerMs: producer.cpuMs(),
     };

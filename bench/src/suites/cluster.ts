@@ -6,6 +6,7 @@ import { atLeast, atMost } from "../report.ts";
 import type { Context, Suite } from "../suite.ts";
 import { faultName, kindLines } from "./chaos.ts";
 import { clusterFigures } from "./cluster-figures.ts";
+import { clusterWorkers } from "./cluster-workers.ts";
 
 const GATEWAYS = 3;
 const FAULTS = 110;
@@ -30,7 +31,10 @@ export const cluster: Suite = {
   limitMs: 3_600_000,
   async run(context) {
     // Who looks for one fault wants no figures.
-    if (context.chaos.kinds === undefined) await clusterFigures(context.report, context.quick);
+    if (context.chaos.kinds === undefined) {
+      await clusterFigures(context.report, context.quick);
+      await clusterWorkers(context.report, context.quick);
+    }
     await disturb("cluster", context, false);
   },
 };
