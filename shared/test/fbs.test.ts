@@ -72,6 +72,15 @@ async function compile(text: string): Promise<Uint8Array> {
   return flatc.readFile("/t.bfbs") as Uint8Array;
 }
 
+test("TYPE-6: a schema is read where it lies in a larger buffer, as Node's readFileSync leaves small files", async () => {
+  const schema = await compile("table Reading { celsius: float; } root_type Reading;");
+  for (const offset of [0, 3, 8]) {
+    const bytes = Buffer.alloc(schema.length + 16, 0xff).subarray(offset, offset + schema.length);
+    bytes.set(schema);
+    expect(typeFromSchema(bytes).fields.map(({ name }) => name)).toEqual(["celsius"]);
+  }
+});
+
 describe.each(Object.entries(TEXTS))("%s", (_, text) => {
   test("TYPE-6: text read at run time is the type that the official compiler makes of it", async () => {
     const compiled = typeFromSchema(await compile(text));
