@@ -1,6 +1,7 @@
 import { Dice } from "@jecho/e2e/dice";
 import { Builder, ByteBuffer } from "flatbuffers";
 import { expect, test } from "vitest";
+import { typeFromFbs } from "../src/fbs.ts";
 import { encodeControl, encodeInto, measure, parseMessage } from "../src/internal.ts";
 import { encodeEvent, JechoError, type Type, type, typeFromSchema, unpack } from "../src/mod.ts";
 
@@ -236,3 +237,21 @@ test.each([
     expect(memory.subarray(room).every(byte => byte === 0)).toBe(true);
   },
 );
+
+test("row 55: types of thousands of fields and enum values are compared in no more time than it takes to read their schemas", () => {
+  const values = Array.from({ length: 3000 }, (_, i) => `V${i}`).join(", ");
+  const fields = Array.from({ length: 1500 }, (_, i) => `f${i}: E;`).join(" ");
+  const schemaOf = (more: string): Uint8Array =>
+    typeFromFbs(`enum E: int { ${values} } table T { ${fields} ${more} } root_type T;`).schema.slice();
+  const [written, read] = [schemaOf("a: int;"), schemaOf("b: int;")];
+  const cpuOf = <T>(act: () => T): [T, number] => {
+    const before = process.cpuUsage();
+    const result = act();
+    const { user, system } = process.cpuUsage(before);
+    return [result, user + system];
+  };
+  const [types, readingUs] = cpuOf(() => [typeFromSchema(written), typeFromSchema(read)] as const);
+  const [, comparingUs] = cpuOf(() => types[1].readerOf(types[0]));
+  // It was some hundred times as much.
+  expect(comparingUs).toBeLessThan(10 * readingUs);
+});

@@ -13,6 +13,10 @@ const MOST_OF_ALL = 1000;
 /** Most bytes that may wait for the disk. */
 const WAITING_BYTES = 8 << 20;
 const NAME_CHARACTERS = 200;
+/** A channel's name has 584 characters at most, an error's message quotes 200 of what it is about: what is longer is no word of ours. */
+const TEXT_CHARACTERS = 1024;
+/** Rights of one request that are logged. */
+const MOST_RIGHTS = 32;
 /** Ids of shared objects that nobody chose have at least so many. */
 const RANDOM_CHARACTERS = 16;
 /** Rights that are not logged: who only listens does nothing. */
@@ -72,7 +76,7 @@ export class AuditLog {
       frame: frame.kind,
       ...channelOf(frame),
       code,
-      message: masked(message, frame),
+      message: masked(message, frame).slice(0, TEXT_CHARACTERS),
     });
   }
 
@@ -84,7 +88,10 @@ export class AuditLog {
       event: "done",
       frame: frame.kind,
       ...channelOf(frame),
-      rights: needs.map(need => masked(need.join(":"), frame)),
+      rights: needs
+        .slice(0, MOST_RIGHTS)
+        .map(([right, on]) => `${right}:${right === "share" ? digestOf(on) : on}`),
+      ...(needs.length > MOST_RIGHTS && { moreRights: needs.length - MOST_RIGHTS }),
       ...(source !== undefined && { modulator: createHash("sha256").update(source).digest("hex") }),
     });
   }
@@ -158,16 +165,20 @@ function streamTo(file: string): WriteStream {
   }
 }
 
-/** A text without the ids of shared objects: whoever knows one may open that object. Each is told apart by its SHA-256. */
+/** A text without the ids of shared objects: whoever knows one may open that object. */
 function masked(text: string, frame: Control): string {
   let shown = text;
   for (const id of objectsOf(frame)) {
-    const digest = `sha256-${createHash("sha256").update(id).digest("hex").slice(0, 16)}`;
-    shown = shown.replaceAll(`share:${id}`, `share:${digest}`);
     // A short one is somebody's own name for it, and may be part of any word.
-    if (id.length >= RANDOM_CHARACTERS) shown = shown.replaceAll(id, digest);
+    const quoted = id.length >= RANDOM_CHARACTERS ? id : `share:${id}`;
+    if (shown.includes(quoted)) shown = shown.replaceAll(quoted, quoted.slice(0, -id.length) + digestOf(id));
   }
   return shown;
+}
+
+/** Tells shared objects apart without their ids. */
+function digestOf(id: string): string {
+  return `sha256-${createHash("sha256").update(id).digest("hex").slice(0, 16)}`;
 }
 
 function objectsOf(frame: Control): string[] {
@@ -177,7 +188,9 @@ function objectsOf(frame: Control): string[] {
 
 /** The channel that a frame is about, where it names one. */
 function channelOf(frame: Control): { readonly channel?: string } {
-  return "channel" in frame && typeof frame.channel === "string" ? { channel: frame.channel } : {};
+  return "channel" in frame && typeof frame.channel === "string"
+    ? { channel: frame.channel.slice(0, TEXT_CHARACTERS) }
+    : {};
 }
 
 /** An address of IPv4, or a network of IPv6, as people write it. */

@@ -101,8 +101,6 @@ export class KeySet {
 
 async function load(source: string): Promise<JsonWebKeySet> {
   const text = /^https?:\/\//.test(source) ? await download(source) : await readFile(source, "utf8");
-  if (text.length > MOST_CHARACTERS)
-    throw new RangeError(`they have more than ${MOST_CHARACTERS} characters`);
   return JSON.parse(text) as JsonWebKeySet;
 }
 
@@ -112,7 +110,14 @@ async function download(address: string): Promise<string> {
     throw new TypeError("keys of another machine come by https alone");
   const response = await fetch(address, { signal: AbortSignal.timeout(FETCH_MS), redirect: "error" });
   if (!response.ok) throw new Error(`the answer is ${response.status}`);
-  return response.text();
+  let text = "";
+  const decoder = new TextDecoder();
+  for await (const bytes of response.body ?? []) {
+    text += decoder.decode(bytes, { stream: true });
+    if (text.length > MOST_CHARACTERS)
+      throw new RangeError(`they have more than ${MOST_CHARACTERS} characters`);
+  }
+  return text;
 }
 
 async function importKey(jwk: JWK): Promise<Key> {

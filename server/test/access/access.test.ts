@@ -141,6 +141,34 @@ test("RIGHT-1: keys that are exchanged in their file, or at their address, count
   }
 });
 
+test("RIGHT-1, row 57: keys without end are read no further, and those that were read before go on", async () => {
+  let isEndless = false;
+  let isCut = false;
+  const site = createServer((_, response) => {
+    if (!isEndless) return void response.end(JSON.stringify(checking));
+    response.once("close", () => {
+      isCut = true;
+    });
+    const more = (): void => {
+      while (!response.closed && response.write(" ".repeat(1 << 16)));
+    };
+    response.on("drain", more);
+    more();
+  });
+  await new Promise<void>(resolve => site.listen(0, "127.0.0.1", resolve));
+  const keys = `http://127.0.0.1:${(site.address() as AddressInfo).port}/keys`;
+  try {
+    await using gateway = await createGateway({ tokens: { keys } });
+    isEndless = true;
+    await expect(createGateway({ tokens: { keys } })).rejects.toThrow(/more than 1048576 characters/);
+    await expect.poll(() => isCut).toBe(true);
+    expect(await refusalOf(gateway, await tokenOf())).toBeUndefined();
+  } finally {
+    site.closeAllConnections();
+    site.close();
+  }
+});
+
 test.for<[what: string, keys: string | { keys: object[] }]>([
   ["none at all", { keys: [] }],
   ["no set of keys", "package.json"],

@@ -141,6 +141,29 @@ test("who causes many lines a second neither fills the audit log nor hides other
   expect(omitted + lines.filter(({ event }) => event === "refused").length).toBe(5000);
 });
 
+test("row 56: names of megabytes, names with line breaks and objects by the thousand make lines of some KiB", async () => {
+  const token = await createToken(signing, { subject: "eve", can: ["*:**"] });
+  const names = ["x".repeat(1 << 20), 'a\n{"event":"forged"}'];
+  const objects = Array.from({ length: 1000 }, (_, i) => ({
+    name: `o${i}`,
+    object: `object-of-eve-${i}`,
+    version: 1,
+    state: "{}",
+  }));
+  const text = await audited({ tokens: { keys: checking } }, async gateway => {
+    using eve = await RawClient.connect(gateway, token);
+    for (const channel of names) eve.say({ kind: "OpenConsumer", request: 1, channel });
+    eve.say({ kind: "OpenConsumer", request: 2, channel: "a", modulator: { ...modulator, objects } });
+    await eve.next("ConsumerOpened");
+  });
+  expect(text.length).toBeLessThan(16 << 10);
+  expect(text).not.toContain("object-of-eve");
+  const lines = parsed(text) as { event: string; rights?: string[]; moreRights?: number }[];
+  expect(lines.map(({ event }) => event)).toEqual(["connected", "refused", "refused", "done", "ended"]);
+  const [done] = lines.filter(({ event }) => event === "done");
+  expect((done?.rights?.length ?? 0) + (done?.moreRights ?? 0)).toBe(1003);
+});
+
 test("the gateway's log counts the refusals that it leaves out, and says nothing of what is done all day", async () => {
   const token = await createToken(signing, { subject: "eve", can: ["publish:mine/**"] });
   const omittedOf = async (folder: string): Promise<string[]> => {

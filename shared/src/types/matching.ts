@@ -22,6 +22,21 @@ const WIDER: Readonly<Partial<Record<Scalar, readonly Scalar[]>>> = {
   float32: ["float64"],
 };
 
+/** Lists by the names in them: a stranger's type may have thousands of fields, or an enum's values, which all are looked for. */
+const indexes = new WeakMap<readonly object[], ReadonlyMap<string, unknown>>();
+
+function find<T extends { readonly name: string }>(list: readonly T[], name: string): T | undefined {
+  let index = indexes.get(list) as ReadonlyMap<string, T> | undefined;
+  if (index === undefined) {
+    index = new Map(list.map(one => [one.name, one]));
+    indexes.set(list, index);
+  }
+  return index.get(name);
+}
+
+/** What two enums that differ do so by, or "" where they do not: many fields may be of them. */
+const compared = new WeakMap<EnumType, WeakMap<EnumType, string>>();
+
 /** Whether every number of the one kind has its like in the other. */
 export function isWider(from: Scalar, to: Scalar): boolean {
   return from === to || WIDER[from]?.includes(to) === true;
@@ -34,7 +49,7 @@ export function isWider(from: Scalar, to: Scalar): boolean {
  */
 export function matchFields(writer: ObjectType, reader: ObjectType): Match[] {
   return reader.fields.map(field => {
-    const source = writer === reader ? field : writer.fields.find(({ name }) => name === field.name);
+    const source = writer === reader ? field : find(writer.fields, field.name);
     const why =
       source === undefined
         ? field.required && "the writer does not have it and the reader requires it"
@@ -59,12 +74,18 @@ function mismatchOf(from: Kind, to: Kind): string | undefined {
 /** Numbers that have another name at the reader would be read as what they are not. */
 function renumbered(from: EnumType, to: EnumType): string | undefined {
   if (from === to) return undefined;
-  for (const { name, value } of from.values) {
-    const other = to.values.find(candidate => candidate.name === name);
-    if (other !== undefined && other.value !== value)
-      return `${name} is ${value} in the writer's ${from.name} and ${other.value} in the reader's ${to.name}`;
+  const known = compared.get(from) ?? new WeakMap<EnumType, string>();
+  compared.set(from, known);
+  let why = known.get(to);
+  if (why === undefined) {
+    const moved = from.values.find(({ name, value }) => (find(to.values, name)?.value ?? value) !== value);
+    why =
+      moved === undefined
+        ? ""
+        : `${moved.name} is ${moved.value} in the writer's ${from.name} and ${find(to.values, moved.name)?.value} in the reader's ${to.name}`;
+    known.set(to, why);
   }
-  return undefined;
+  return why || undefined;
 }
 
 function kindName(kind: Kind): string {
