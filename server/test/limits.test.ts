@@ -347,10 +347,11 @@ test("HIST-1: what is kept of all channels has a bound: the oldest go of those t
   }
 });
 
+const Keyed = typeFromFbs<{ id: number; bytes: Uint8Array }>(
+  "table Keyed { id: uint32; bytes: [ubyte]; } root_type Keyed;",
+);
+
 test("HIST-1: the newest events of keys are bounded like runs, and those that changed last stay", async () => {
-  const Keyed = typeFromFbs<{ id: number; bytes: Uint8Array }>(
-    "table Keyed { id: uint32; bytes: [ubyte]; } root_type Keyed;",
-  );
   const historyBytes = 1 << 20;
   await using gateway = await createGateway({ historyBytes });
   using client = await RawClient.connect(gateway);
@@ -371,4 +372,32 @@ test("HIST-1: the newest events of keys are bounded like runs, and those that ch
   const seqs = late.frames.flatMap(frame => (frame.kind === "Events" ? [frame.seq] : []));
   expect(seqs).toHaveLength(15);
   expect(seqs.at(-1)).toBe(100);
+});
+
+test("HIST-3, row 58: newest events of more than a socket holds come as there is room for them, and so do those of the meantime", async () => {
+  const [MANY, BYTES] = [80, 1 << 20];
+  await using gateway = await createGateway({ historyBytes: 2 * MANY * BYTES });
+  using client = await RawClient.connect(gateway);
+  const history = { events: 0, seconds: 0, latest: true, onDemand: false };
+  client.say({ ...producer, schema: Keyed.schema, key: "id", history });
+  const { channel, producer: number } = await client.next("ProducerOpened");
+  const raise = (id: number, raised: number): void => {
+    const bytes = encodeEvent(Keyed, { id, bytes: new Uint8Array(BYTES) });
+    const header = { channel, producer: number, raised, token: Keyed.token, parameters: 0, flags: 0 };
+    client.send(encodeRun(header, [{ bytes, start: 0, end: bytes.byteLength }]));
+  };
+  for (let id = 0; id < MANY; id++) {
+    raise(id, id + 1);
+    await client.isAlive();
+  }
+  using late = await RawClient.connect(gateway);
+  late.say({ ...consumer, from: { from: FROM.last, epoch: 0, seq: 0n, at: 0, speed: 0 } });
+  const raised = (): number[] =>
+    late.frames.flatMap(frame => (frame.kind === "Events" ? [frame.raised] : []));
+  await expect.poll(() => raised().length).toBeGreaterThan(0);
+  raise(MANY - 1, MANY + 1);
+  await expect.poll(() => raised().at(-1)).toBe(MANY + 1);
+  // The last one may have been replaced before it had its turn.
+  const all = Array.from({ length: MANY + 1 }, (_, i) => i + 1);
+  expect(raised()).toEqual(all.filter(count => count !== MANY || raised().includes(count)));
 });

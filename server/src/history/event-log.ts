@@ -263,12 +263,21 @@ export class EventLog {
     return undefined;
   }
 
-  /** The newest event of each key in the order of the channel, or the newest event where no keys are kept. */
-  newest(): LoggedRun[] {
-    if (this.retention.latest) return Array.from(this.#latest.values(), ({ run }) => run);
-    const last = this.#runs.at(-1);
-    if (last === undefined || this.#head === this.#runs.length) return [];
-    return [alone(last, last.frame.count - 1)];
+  /** Whether there is any newest event. */
+  get hasNewest(): boolean {
+    return this.retention.latest ? this.#latest.size > 0 : this.#head < this.#runs.length;
+  }
+
+  /**
+   * The newest event of each key in the order of the channel, or the newest event where no keys are kept. Those of keys that come while this is gone through
+   * are among them.
+   */
+  *newest(): Generator<LoggedRun> {
+    if (this.retention.latest) for (const { run } of this.#latest.values()) yield run;
+    else if (this.hasNewest) {
+      const last = this.#runs.at(-1) as LoggedRun;
+      yield alone(last, last.frame.count - 1);
+    }
   }
 
   /** All runs, oldest first, as long as they are kept. */

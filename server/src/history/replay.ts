@@ -14,7 +14,7 @@ export interface Beginning {
   /** The newest event that a returning consumer had, in the present numbering; undefined where that is not known. */
   readonly had: number | undefined;
   /** Single events to be sent before the channel's own: the newest of each key. */
-  readonly newest: readonly LoggedRun[];
+  readonly newest: Iterator<LoggedRun> | undefined;
   readonly recovered: boolean;
   /** Events of the present numbering that were asked for and are not kept any more. */
   readonly missing: number;
@@ -40,7 +40,7 @@ export function beginningOf(
   const live = {
     seq: channel.nextSeq,
     had: undefined,
-    newest: [],
+    newest: undefined,
     recovered: false,
     missing: 0,
     unknown: false,
@@ -50,7 +50,8 @@ export function beginningOf(
   if (place === undefined || place.from === FROM.now) return live;
   const history = isFeed || place.from === FROM.resume ? channel.history : channel.past;
   history?.log.trim(Date.now());
-  if (place.from === FROM.last) return { ...live, newest: history?.log.newest() ?? [] };
+  if (place.from === FROM.last)
+    return { ...live, newest: history?.log.hasNewest ? history.log.newest() : undefined };
   const speed = Number.isFinite(place.speed) && place.speed > 0 ? place.speed : 0;
   if (place.from === FROM.time) {
     const seq = history?.log.seqSince(place.at) ?? nextSeq;
@@ -106,6 +107,9 @@ export class Replay {
   /** The producers that events are sent under, by their sources. */
   readonly #present = new Map<bigint, { readonly number: number; readonly process: number }>();
   #seq: number;
+  /** The newest events, until all of them have been sent. */
+  #newest: Iterator<LoggedRun> | undefined;
+  readonly #isOfKeys: boolean;
   #began: { readonly at: number; readonly clock: number } | undefined;
   #timer: NodeJS.Timeout | undefined;
   /** Whether the replay waits for its turn. */
@@ -131,13 +135,14 @@ export class Replay {
     this.#number = number;
     this.#speed = beginning.speed;
     this.#seq = beginning.seq;
+    this.#newest = beginning.newest;
+    this.#isOfKeys = history.log.retention.latest;
     this.#portions = portions;
     this.#level = level;
   }
 
-  start(newest: readonly LoggedRun[]): void {
+  start(): void {
     this.#connection.replaying(this, true);
-    for (const run of newest) this.#send(run);
     this.pump();
   }
 
@@ -150,7 +155,7 @@ export class Replay {
         this.#goOnLater();
         return;
       }
-      const run = this.#seq >= this.#channel.nextSeq ? undefined : this.#history.log.find(this.#seq);
+      const run = this.#next();
       if (run === undefined) return this.#finish();
       const waitMs = this.#waitMs(run.at);
       if (waitMs > 0) {
@@ -160,8 +165,18 @@ export class Replay {
       }
       this.#send(run);
       bytes += run.frame.end - run.frame.start;
-      this.#seq = run.frame.seq + run.frame.count;
+      if (this.#newest === undefined) this.#seq = run.frame.seq + run.frame.count;
     }
+  }
+
+  /** The run that is to be sent next: the newest events first, where these were asked for. */
+  #next(): LoggedRun | undefined {
+    const newest = this.#newest?.next();
+    if (newest?.done === false) return newest.value;
+    // Of keys it has had what came meanwhile, too.
+    if (newest !== undefined && this.#isOfKeys) this.#seq = this.#channel.nextSeq;
+    this.#newest = undefined;
+    return this.#seq >= this.#channel.nextSeq ? undefined : this.#history.log.find(this.#seq);
   }
 
   #goOnLater(): void {

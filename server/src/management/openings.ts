@@ -291,7 +291,7 @@ export class GatewayOpenings {
       (channel.past === undefined || (!asked.recovered && reachesFurther(consumer.manager.channel, channel)));
     const beginning = isLacking ? beginningOf(channel, undefined, false) : asked;
     const { seq, had, newest, recovered, missing, unknown } = beginning;
-    const replays = channel.history !== undefined && (seq < channel.nextSeq || newest.length > 0);
+    const replays = channel.history !== undefined && (seq < channel.nextSeq || newest !== undefined);
     const replay = replays ? this.#names.newNumber() : 0;
     connection.send({
       kind: "ConsumerOpened",
@@ -328,7 +328,7 @@ export class GatewayOpenings {
       },
     );
     consumer.replays(past);
-    past.start(newest);
+    past.start();
   }
 
   #termsOf({ accountable }: ClientConnection, { queue, label, as }: OpenConsumer): ConsumerTerms {

@@ -149,6 +149,7 @@ test("row 56: names of megabytes, names with line breaks and objects by the thou
     object: `object-of-eve-${i}`,
     version: 1,
     state: "{}",
+    lazy: false,
   }));
   const text = await audited({ tokens: { keys: checking } }, async gateway => {
     using eve = await RawClient.connect(gateway, token);
