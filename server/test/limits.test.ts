@@ -1,4 +1,3 @@
-import { connect, type Socket } from "node:net";
 import { createGateway, createToken, createTokenKeys, type Gateway } from "@jecho/server";
 import { ERRORS, type ErrorCode, encodeEvent } from "@jecho/shared";
 import { typeFromFbs } from "@jecho/shared/fbs";
@@ -88,35 +87,6 @@ test("OBJ-12: of shared objects a connection brings no more than it may, and non
   client.say(brings(objects("wxyz"), "4"));
   await maker.next("Install");
 });
-
-test.each(["uWebSockets.js", "ws"] as const)(
-  "CON-1, row 54: connections that ask by HTTP have a bound of one address, on %s, and clients go on",
-  async server => {
-    await using gateway = await createGateway({ server, connectionsPerAddress: 3, operations: { port: 0 } });
-    using client = await RawClient.connect(gateway);
-    const idle = Array.from({ length: 6 }, () =>
-      connect(gateway.port, gateway.host)
-        .on("error", () => {})
-        .resume(),
-    );
-    const open = (): Socket[] => idle.filter(({ closed }) => !closed);
-    await expect.poll(() => open().length).toBe(3);
-    await client.isAlive();
-    const metrics = await fetch(`http://127.0.0.1:${gateway.operationsPort}/metrics`).then(answer =>
-      answer.text(),
-    );
-    expect(metrics).toMatch(/jecho_limit_reached_total\{limit="connectionsPerAddress"\} [1-9]/);
-    for (const tcp of open()) tcp.destroy();
-    await expect
-      .poll(() =>
-        RawClient.connect(gateway).then(
-          () => true,
-          () => false,
-        ),
-      )
-      .toBe(true);
-  },
-);
 
 test("CON-1: connections have a bound, all together and of one address", async () => {
   for (const options of [{ connections: 2 }, { connectionsPerAddress: 2 }]) {

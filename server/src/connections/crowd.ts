@@ -37,8 +37,6 @@ const LONGEST_SUSPENSION_MS = 600_000;
 /** The connections of one address or subject, what is kept for them, and what they may send: two buckets that fill by so much a second, up to a burst. */
 export class Party {
   connections = 0;
-  /** Connections that have come and are no client's, or not yet: they ask by HTTP. */
-  asking = 0;
   /** Bytes that are kept for them, also while there are none. */
   keptBytes = 0;
   readonly #limits: CrowdLimits;
@@ -161,19 +159,6 @@ class Parties {
     return party;
   }
 
-  /** @returns what says that it asks no longer @throws JechoError `OVERLOADED`, in which case it is not counted */
-  comes(name: string): () => void {
-    const party = this.known(name);
-    if (party.asking >= this.#most)
-      throw new LimitReached(
-        this.#limit,
-        "OVERLOADED",
-        `${this.#of} asks by at most ${this.#most} connections`,
-      );
-    party.asking++;
-    return () => void party.asking--;
-  }
-
   leave(name: string): void {
     const party = this.#all.get(name);
     if (party !== undefined && --party.connections === 0) this.#left.set(name, performance.now());
@@ -186,10 +171,7 @@ class Parties {
       this.#left.delete(name);
       // Looked at again later.
       const party = this.#all.get(name);
-      if (
-        party !== undefined &&
-        (party.keptBytes > 0 || party.asking > 0 || party.rememberedUntil(leftAt) > now)
-      )
+      if (party !== undefined && (party.keptBytes > 0 || party.rememberedUntil(leftAt) > now))
         this.#left.set(name, now);
       else this.#all.delete(name);
     }
@@ -207,11 +189,6 @@ export class Crowd {
     this.#most = limits.connections;
     this.#addresses = new Parties(limits, "an address", "connectionsPerAddress");
     this.#subjects = new Parties(limits, "a subject", "connectionsPerSubject");
-  }
-
-  /** A connection has come from an address, which may ask by HTTP, or become a client's. @returns what says that it asks no longer @throws JechoError `OVERLOADED` */
-  comes(address: string): () => void {
-    return this.#addresses.comes(address);
   }
 
   /** Counts one more connection. @throws JechoError `OVERLOADED`, in which case it is not counted */

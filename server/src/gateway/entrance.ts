@@ -105,7 +105,6 @@ export class Entrance {
       },
     );
     this.handlers = {
-      came: address => this.#came(address),
       answer: request => parts.site.answer(request),
       refuse: request => this.#refuse(request),
       opened: socket => this.#opened(socket),
@@ -187,15 +186,6 @@ export class Entrance {
   close(): void {
     this.#strangers.clear();
     this.#inboxes.close();
-  }
-
-  #came(address: ArrayBuffer): (() => void) | undefined {
-    try {
-      return this.#parts.crowd.comes(addressOf(address));
-    } catch (error) {
-      this.#parts.counts.failed(error);
-      return undefined;
-    }
   }
 
   #refuse(request: WebRequest): WebAnswer | undefined {

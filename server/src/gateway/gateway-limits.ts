@@ -7,10 +7,7 @@ export interface GatewayLimits {
   readonly limitBytes?: number;
   /** Connections; 100,000 by default. `OVERLOADED` */
   readonly connections?: number;
-  /**
-   * Connections from one address, of IPv6 from one network of 64 bits; 20,000 by default, for a proxy's are all from one. `OVERLOADED`. As many more may ask by
-   * HTTP, and wait for an answer: the next one is closed.
-   */
+  /** Connections from one address, of IPv6 from one network of 64 bits; 20,000 by default, for a proxy's are all from one. `OVERLOADED` */
   readonly connectionsPerAddress?: number;
   /** Connections of one subject, at a gateway with keys; 20,000 by default. `OVERLOADED` */
   readonly connectionsPerSubject?: number;

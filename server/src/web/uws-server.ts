@@ -1,5 +1,4 @@
 import type { HttpRequest, HttpResponse, TemplatedApp, us_listen_socket } from "#uws";
-import { AskingConnections } from "./asking.ts";
 import type { Certificate } from "./certificate.ts";
 import { mostSockets } from "./descriptors.ts";
 import { tryPort } from "./listening.ts";
@@ -20,8 +19,6 @@ const TOO_LARGE = 1009;
 const [LISTEN_SHARED_PORT, LISTEN_EXCLUSIVE_PORT] = [0, 1];
 /** The idle timeouts that it takes. */
 const IDLE_SECONDS = [8, 960] as const;
-/** Larger answers are sent as their clients read them, and leave the connection open: uWebSockets.js closes it after 10 s without a request. */
-const SMALL_BYTES = 64 << 10;
 /** Whatever name a client asks for, of up to so many parts. */
 const NAMES = Array.from({ length: 6 }, (_, i) =>
   Array(i + 1)
@@ -37,7 +34,6 @@ export class UwsServer implements WebServer {
   readonly #handlers: WebHandlers;
   /** Sockets that are open, whether they have become WebSockets or not, and how many of them there may be. */
   #sockets = 0;
-  readonly #asking = new AskingConnections();
   readonly #mostSockets = mostSockets();
   #listening: us_listen_socket | undefined;
   #unfollow: (() => void) | undefined;
@@ -54,26 +50,15 @@ export class UwsServer implements WebServer {
   }
 
   /**
-   * Closes sockets of an address that has too many, and before there are no file descriptors left: then uWebSockets.js could not take what comes, and would ask the system for it without
-   * a pause.
+   * Closes sockets before there are no file descriptors left: then uWebSockets.js could not take what comes, and would ask the system for it without a pause.
    *
    * @param change 1 for one more, -1 for one less that did not become a WebSocket
    */
   #count(response: HttpResponse, change: number): void {
     this.#sockets += change;
-    if (change < 0) return;
-    if (this.#sockets > this.#mostSockets) {
-      this.#handlers.crowded();
-      return void response.close();
-    }
-    const address = response.getRemoteAddress();
-    const went = this.#handlers.came(address);
-    if (went === undefined) response.close();
-    else response.onAborted(this.#asking.add(nameOf(address), went));
-  }
-
-  #answered(response: HttpResponse): void {
-    this.#asking.answered(nameOf(response.getRemoteAddress()));
+    if (this.#sockets <= this.#mostSockets || change < 0) return;
+    this.#handlers.crowded();
+    response.close();
   }
 
   async listen(host: string, port: number): Promise<number> {
@@ -133,7 +118,6 @@ export class UwsServer implements WebServer {
       idleTimeout: Math.min(most, Math.max(least, idleSeconds)),
       sendPingsAutomatically: true,
       upgrade: (response, request, context) => {
-        this.#answered(response);
         const refusal = refuse(new UwsRequest(response, request));
         if (refusal !== undefined) return send(response, request, refusal);
         const key = request.getHeader("sec-websocket-key");
@@ -149,10 +133,7 @@ export class UwsServer implements WebServer {
         closed(socket, Buffer.from(reason).toString() === TOO_BIG ? TOO_LARGE : code);
       },
     });
-    app.any("/*", (response, request) => {
-      this.#answered(response);
-      send(response, request, answer(new UwsRequest(response, request)));
-    });
+    app.any("/*", (response, request) => send(response, request, answer(new UwsRequest(response, request))));
   }
 }
 
@@ -163,10 +144,6 @@ function secure(uws: Uws, certificate: Certificate): TemplatedApp {
   } catch {
     throw certificate.unusable("uWebSockets.js does not take them");
   }
-}
-
-function nameOf(address: ArrayBuffer): string {
-  return Buffer.from(address).toString("latin1");
 }
 
 class UwsRequest implements WebRequest {
@@ -205,13 +182,11 @@ function send(response: HttpResponse, request: HttpRequest, { status, headers, b
   const bytes = typeof body === "string" ? Buffer.from(body) : body;
   const { byteLength } = bytes;
   if (byteLength === 0) return void response.endWithoutBody(0, true);
-  const isWithout = request.getMethod() === "head" || status.startsWith("304");
-  if (!isWithout && byteLength <= SMALL_BYTES) return void response.end(bytes, true);
   let isGone = false;
   response.onAborted(() => {
     isGone = true;
   });
-  if (!isWithout) {
+  if (request.getMethod() !== "head" && !status.startsWith("304")) {
     const [, isDone] = response.tryEnd(bytes, byteLength);
     if (!isDone) response.onWritable(offset => response.tryEnd(bytes.subarray(offset), byteLength)[0]);
     return;

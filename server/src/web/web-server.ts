@@ -44,13 +44,6 @@ export interface WebAnswer {
 
 /** The functions that a server calls for each message; they need no receiver. */
 export interface WebHandlers {
-  /**
-   * A connection has come that may ask by HTTP, or become a WebSocket.
-   *
-   * @param address 4 or 16 bytes
-   * @returns what is called once it has been answered, has become a WebSocket, or has gone; undefined where it is to be closed
-   */
-  came(address: ArrayBuffer): (() => void) | undefined;
   /** Answers what is no upgrade. */
   answer(request: WebRequest): WebAnswer;
   /** Looks at an upgrade. @returns how it is refused; undefined where it is taken */

@@ -29,8 +29,6 @@ export class WsServer implements WebServer {
   readonly #handlers: WebHandlers;
   readonly #topics = new Topics();
   readonly #sockets = new Set<WsSocket>();
-  /** What is to be called of each connection that asks by HTTP, when it does no longer. */
-  readonly #asking = new Map<string, () => void>();
   #looking: NodeJS.Timeout | undefined;
   #unfollow: (() => void) | undefined;
 
@@ -52,8 +50,6 @@ export class WsServer implements WebServer {
       handleProtocols: () => protocol,
     };
     this.#ws = new WebSocketServer(sockets);
-    // Before a certificate is shown, where there is one.
-    this.#http.on("connection", (tcp: Socket) => this.#came(tcp));
     this.#http.on("request", (request: IncomingMessage, response: ServerResponse) =>
       send(response, request, handlers.answer(new NodeRequest(request))),
     );
@@ -91,19 +87,6 @@ export class WsServer implements WebServer {
     this.#http.closeAllConnections();
   }
 
-  #came(tcp: Socket): void {
-    const went = this.#handlers.came(addressBytes(tcp.remoteAddress ?? ""));
-    if (went === undefined) return void tcp.destroy();
-    const name = nameOf(tcp);
-    this.#asking.set(name, went);
-    tcp.once("close", () => this.#asksNoMore(name));
-  }
-
-  #asksNoMore(name: string): void {
-    this.#asking.get(name)?.();
-    this.#asking.delete(name);
-  }
-
   #upgrade(request: IncomingMessage, tcp: Socket, head: Buffer): void {
     tcp.on("error", () => {});
     const asked = new NodeRequest(request);
@@ -113,7 +96,6 @@ export class WsServer implements WebServer {
     // Whoever does not close its side, too, would keep the socket.
     if (refusal !== undefined) return void tcp.end(textOf(refusal), () => tcp.destroy());
     this.#ws.handleUpgrade(request, tcp, head, web => {
-      this.#asksNoMore(nameOf(tcp));
       const socket = new WsSocket(
         web,
         tcp,
@@ -135,11 +117,6 @@ export class WsServer implements WebServer {
       else if (looks >= LOOKS / 2) socket.ping();
     }
   }
-}
-
-/** Names a connection: the same for what is encrypted on it. */
-function nameOf({ remoteAddress, remotePort }: Socket): string {
-  return `${remoteAddress} ${remotePort}`;
 }
 
 class NodeRequest implements WebRequest {

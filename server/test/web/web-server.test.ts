@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { request } from "node:http";
-import { connect, type Socket } from "node:net";
+import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { JechoError } from "@jecho/shared";
 import { describe, expect, test } from "vitest";
@@ -28,8 +28,6 @@ class Rig {
   readonly sockets: ServerSocket[] = [];
   readonly asked: { method: string; path: string; header: string; address: number }[] = [];
   onMessage: (socket: ServerSocket, bytes: Uint8Array) => void = () => {};
-  asking = 0;
-  mostAsking = Number.POSITIVE_INFINITY;
   port = 0;
   close = (): void => {};
   stopListening = (): void => {};
@@ -66,11 +64,6 @@ class Rig {
       pong: () => {},
       drained: () => this.news.push(["drained"]),
       crowded: () => {},
-      came: () => {
-        if (this.asking >= this.mostAsking) return undefined;
-        this.asking++;
-        return () => void this.asking--;
-      },
       closed: (socket, code) => {
         this.sockets.splice(this.sockets.indexOf(socket), 1);
         this.news.push(["closed", code]);
@@ -179,28 +172,6 @@ describe.for([...WEB_SERVERS])("served by %s", name => {
       tcp.destroy();
     },
   );
-
-  test("row 54: connections count that ask by HTTP, until they are answered, become WebSockets or go", async () => {
-    using rig = await Rig.start(name);
-    const { socket } = await rig.client();
-    for (const path of ["/", "/large", "/moved"])
-      await (await fetch(`http://127.0.0.1:${rig.port}${path}`, { redirect: "manual" })).bytes();
-    rig.mostAsking = rig.asking + 2;
-    const come = (): { tcp: Socket; closed: Promise<unknown> } => {
-      const tcp = connect(rig.port, "127.0.0.1")
-        .on("error", () => {})
-        .resume();
-      return { tcp, closed: once(tcp, "close") };
-    };
-    const [silent, slow] = [come().tcp, come().tcp];
-    slow.write("GET /");
-    await expect.poll(() => rig.asking).toBe(rig.mostAsking);
-    await come().closed;
-    expect(socket.readyState).toBe(WebSocket.OPEN);
-    for (const tcp of [silent, slow]) tcp.destroy();
-    await expect.poll(() => rig.asking).toBeLessThan(rig.mostAsking - 1);
-    expect((await rig.client()).socket.readyState).toBe(WebSocket.OPEN);
-  });
 
   test("messages come one by one, in order, each at the start of its memory", async () => {
     using rig = await Rig.start(name);
