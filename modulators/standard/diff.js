@@ -1,5 +1,5 @@
 import { checkDiff } from "./parameters.js";
-import { ViewModulator } from "./view-modulator.js";
+import { bitsOf, ViewModulator } from "./view-modulator.js";
 import { cutOf } from "./window.js";
 
 /** A layer's events that are sent before one with all cells, for those who came late or missed one. */
@@ -54,7 +54,8 @@ export default class Diff extends ViewModulator {
     if (window === undefined) return;
     if (window !== this.#window) this.#layers.clear();
     this.#window = window;
-    const change = this.#change(event.layer, this.crop(window, event));
+    const values = window.whole ? wholeOf(event) : this.crop(window, event);
+    const change = this.#change(event.layer, values);
     if (change === undefined) return;
     const cut = cutOf(window, event);
     cut.cells = change.cells;
@@ -103,4 +104,14 @@ export default class Diff extends ViewModulator {
     this.#layers.set(layer, { sent: values.slice(), events: 0, n: ++this.#n });
     return { cells: Uint32Array.from(values, (_, cell) => cell), values, since: 0 };
   }
+}
+
+/**
+ * @param {import("./window.js").Grid} grid
+ * @returns {Float32Array} all of its values
+ * @throws {RangeError} where they are not so many
+ */
+function wholeOf({ values, rows, columns }) {
+  bitsOf(values, rows, columns);
+  return values;
 }

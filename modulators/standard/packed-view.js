@@ -46,8 +46,7 @@ export default class PackedView extends ViewModulator {
     const numbers = this.#numbers.subarray(0, count);
     copyWindow(window, columns, bits, numbers);
     const length = packFloats(numbers, window.columns, this.#words);
-    if (length < count) return this.#words.subarray(0, length);
-    copyWindow(window, columns, bits, this.#words);
-    return this.#words.subarray(0, count);
+    if (length >= count) copyWindow(window, columns, bits, this.#words);
+    return this.#words.subarray(0, Math.min(length, count));
   }
 }

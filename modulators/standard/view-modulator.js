@@ -12,7 +12,7 @@ export class ViewModulator extends FifoModulator {
 
   /** @type {View | undefined} */
   #view;
-  /** @type {Grid | undefined} */
+  /** @type {Omit<Grid, "layer" | "values"> | undefined} */
   #grid;
   /** @type {Window | undefined} */
   #window;
@@ -55,15 +55,15 @@ export class ViewModulator extends FifoModulator {
       last.columns !== columns
     ) {
       this.#view = view;
-      this.#grid = { layer: 0, latFirst, latStep, rows, lonFirst, lonStep, columns, values: NONE };
-      this.#window = findWindow(view, this.#grid);
+      this.#grid = { latFirst, latStep, rows, lonFirst, lonStep, columns };
+      this.#window = findWindow(view, grid);
     }
     return this.#window;
   }
 
   /**
-   * The window's values, row by row and bit by bit: the grid's own where it is all of them, else in room that the next call
-   * uses again, for an allocation for each event costs more than the copying.
+   * The values of a window that is not the whole grid, row by row and bit by bit: in room that the next call uses again, for an allocation for
+   * each event costs more than the copying.
    *
    * @param {Window} window
    * @param {Grid} grid
@@ -71,7 +71,6 @@ export class ViewModulator extends FifoModulator {
    */
   crop(window, { values, rows, columns }) {
     const bits = bitsOf(values, rows, columns);
-    if (window.whole) return values;
     const count = window.rows * window.columns;
     if (count > this.#room.length) this.#room = new Int32Array(count);
     copyWindow(window, columns, bits, this.#room);
@@ -79,7 +78,6 @@ export class ViewModulator extends FifoModulator {
   }
 }
 
-const NONE = new Float32Array(0);
 const NUMBERS = ["layer", "latFirst", "latStep", "rows", "lonFirst", "lonStep", "columns"];
 
 /**
@@ -117,9 +115,9 @@ export function copyWindow({ row, column, stride, rows, columns }, gridColumns, 
     const from = (row + r * stride) * gridColumns;
     const start = r * columns;
     // A plain loop: for rows as short as these it is faster than subarray and set.
-    for (let c = 0, at = column; c < columns; c++, at += stride) {
-      if (at >= gridColumns) at -= gridColumns;
-      to[start + c] = bits[from + at];
+    for (let c = 0; c < columns; c++) {
+      const at = column + c * stride;
+      to[start + c] = bits[from + (at < gridColumns ? at : at - gridColumns)];
     }
   }
 }

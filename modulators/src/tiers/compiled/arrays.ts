@@ -1,53 +1,24 @@
 import type { Expression, MemberExpression, NewExpression, Node } from "acorn";
+import { arrayAt, isTypedArray, KINDS, relative } from "./array-kinds.ts";
 import type { ElementTarget } from "./assignments.ts";
-import {
-  type Code,
-  type CodeLocal,
-  f64,
-  get,
-  i32,
-  type LoadName,
-  load,
-  many,
-  op,
-  type StoreName,
-  set,
-} from "./code.ts";
+import { type Code, type CodeLocal, f64, get, i32, many, op, set } from "./code.ts";
 import { WINDOW } from "./encoder.ts";
+import { type CodeField, LearnedField } from "./fields.ts";
 import {
   type EventVector,
   intOf,
   type KnownNumber,
   type KnownValue,
   kept,
-  type NumberArray,
-  numberOf,
+  MOST_LENGTH,
+  type TypedArray,
+  wholeOf,
   wide,
 } from "./known.ts";
 import { addressOf, type CodePlace } from "./members.ts";
 import { bits, indexed } from "./numbers.ts";
 import { refuse } from "./refusal.ts";
 import { VectorChecker } from "./vectors.ts";
-
-/** The way elements of an array are read and written. */
-interface ArrayKind {
-  readonly bytes: number;
-  readonly load: LoadName;
-  readonly store: StoreName;
-  /** The range of its integers; undefined for floats, and for integers that take more than 32 bits with a sign. */
-  readonly range: readonly [lo: number, hi: number] | undefined;
-}
-
-const KINDS: Readonly<Record<Exclude<NumberArray, "Array">, ArrayKind>> = {
-  Float32Array: { bytes: 4, load: "f32.load", store: "f32.store", range: undefined },
-  Float64Array: { bytes: 8, load: "f64.load", store: "f64.store", range: undefined },
-  Int8Array: { bytes: 1, load: "i32.load8_s", store: "i32.store8", range: [-0x80, 0x7f] },
-  Int16Array: { bytes: 2, load: "i32.load16_s", store: "i32.store16", range: [-0x8000, 0x7fff] },
-  Int32Array: { bytes: 4, load: "i32.load", store: "i32.store", range: [-0x8000_0000, 0x7fff_ffff] },
-  Uint8Array: { bytes: 1, load: "i32.load8_u", store: "i32.store8", range: [0, 0xff] },
-  Uint16Array: { bytes: 2, load: "i32.load16_u", store: "i32.store16", range: [0, 0xffff] },
-  Uint32Array: { bytes: 4, load: "i32.load", store: "i32.store", range: undefined },
-};
 
 /** Typed arrays that a program makes: they lie in the window's room for lists as long as their event is looked at. */
 export abstract class ArrayChecker extends VectorChecker {
@@ -62,24 +33,117 @@ export abstract class ArrayChecker extends VectorChecker {
     return this.#makes ? [set(this.#top, i32(WINDOW.room))] : [];
   }
 
-  /** `new Float32Array(length)` */
+  /** `new Float32Array(length)`, or one over the bytes of another array. */
   protected made(node: NewExpression, place: CodePlace): KnownValue {
-    const { callee } = node;
-    const [length, ...more] = node.arguments;
-    const called = this.value(callee as Expression, place);
+    const called = this.value(node.callee as Expression, place);
     const name = called.is === "builtin" ? called.name : "";
-    if (
-      !Object.hasOwn(KINDS, name) ||
-      length === undefined ||
-      length.type === "SpreadElement" ||
-      more.length > 0
-    )
+    const args = node.arguments.map(arg =>
+      arg.type === "SpreadElement" ? undefined : this.value(arg, place),
+    );
+    const [first, offset, count] = args;
+    if (isTypedArray(name) && first?.is === "buffer" && args.length === 3)
+      return this.#view(name, { first, offset, count }, node);
+    if (!isTypedArray(name) || first === undefined || args.length > 1)
       return refuse(node, "of what is made by new, typed arrays of so many numbers are compiled");
-    return this.#array(name as keyof typeof KINDS, this.number(length, place), node);
+    return this.#array(name, this.asNumber(first, node.arguments[0] as Node), node);
+  }
+
+  /** The elements from one on, up to but without another: they stay where they are. */
+  protected subarray(
+    vector: EventVector,
+    [from, to, ...more]: readonly KnownValue[],
+    node: Node,
+  ): KnownValue {
+    const [end, begin] = [to ?? intOf(get(vector.length), { lo: 0, hi: MOST_LENGTH }), from];
+    if (vector.array === undefined || begin?.is !== "number" || end.is !== "number" || more.length > 0)
+      return refuse(node, "subarray is compiled with numbers");
+    const [first, last, start, length] = ["i32", "i32", "i32", "i32"].map(() => ({ type: "i32" })) as [
+      CodeLocal,
+      CodeLocal,
+      CodeLocal,
+      CodeLocal,
+    ];
+    const effects: Code[] = [
+      set(first, relative(begin, vector.length)),
+      set(last, relative(end, vector.length)),
+      set(start, addressOf(vector, get(first))),
+      set(length, op("i32.sub", get(last), get(first))),
+      { is: "if", test: op("i32.lt_s", get(length), i32(0)), yes: [set(length, i32(0))], no: [] },
+    ];
+    return { is: "vector", vector: { ...vector, start, length, of: vector }, effects };
+  }
+
+  /** `new Int32Array(array.buffer, array.byteOffset, length)`: its elements' bytes as other numbers. Beyond the array, the program stops. */
+  #view(
+    name: TypedArray,
+    {
+      first: { vector },
+      offset,
+      count,
+    }: {
+      readonly first: { readonly vector: EventVector };
+      readonly offset: KnownValue | undefined;
+      readonly count: KnownValue | undefined;
+    },
+    node: Node,
+  ): KnownValue {
+    const isWhole = vector.made !== undefined && vector.of === undefined;
+    const isAtStart =
+      offset?.is === "byteOffset"
+        ? offset.vector === vector
+        : isWhole && offset?.is === "number" && offset.code.is === "i32" && offset.code.value === 0;
+    if (!isAtStart || count?.is !== "number" || KINDS[name].bytes > vector.elementBytes)
+      return refuse(node, "over the bytes of an array, a new one is compiled where both begin together");
+    const kind = KINDS[name];
+    const asked: CodeLocal = { type: "f64" };
+    const length: CodeLocal = { type: "i32" };
+    const most = op(
+      "f64.mul",
+      op("f64.convert_i32_u", get(vector.length)),
+      f64(vector.elementBytes / kind.bytes),
+    );
+    const isSound = op("i32.and", op("f64.ge", get(asked), f64(0)), op("f64.le", get(asked), most));
+    const effects: Code[] = [
+      set(asked, wide(count)),
+      this.parts.fuel.stopIf(
+        op("i32.eqz", isSound),
+        node,
+        `a ${name} that is longer than the bytes it is made of`,
+      ),
+      set(length, op("i32.trunc_sat_f64_u", get(asked))),
+    ];
+    const made = vector.made === undefined ? undefined : name;
+    const view = arrayAt(name, vector.start, length, made);
+    return { is: "vector", vector: { ...view, name: vector.name, of: vector }, effects };
+  }
+
+  /** `this.field = array` */
+  protected storedArray(
+    field: CodeField,
+    { vector, effects }: Extract<KnownValue, { is: "vector" }>,
+    node: Node,
+    { loops }: CodePlace,
+  ): KnownValue {
+    const { fieldArrays, fuel } = this.parts;
+    if (field.kind === undefined && vector.made !== undefined)
+      throw new LearnedField(field.name, { is: "array", array: vector.made });
+    if (field.vector === undefined || vector.made !== field.vector.made || fieldArrays.holds(wholeOf(vector)))
+      return refuse(node, `"${field.name}" becomes an array that is not compiled there`);
+    if (loops > 0)
+      return refuse(node, "a field becomes another array where that is compiled: outside of loops");
+    this.stale.add(field.vector);
+    this.stale.add(wholeOf(vector));
+    const bytes = op("f64.mul", op("f64.convert_i32_u", get(vector.length)), f64(vector.elementBytes / 8));
+    const code = [
+      ...effects,
+      ...fuel.spend([{ is: "drop", value: i32(0) }], node, op("f64.add", bytes, f64(1))),
+      ...fieldArrays.store(field, vector),
+    ];
+    return { is: "vector", vector: field.vector, effects: code };
   }
 
   /** An array of zeros. Where the language throws at such a length, or there is no room, the program stops. */
-  #array(name: keyof typeof KINDS, length: KnownNumber, node: Node): KnownValue {
+  #array(name: TypedArray, length: KnownNumber, node: Node): KnownValue {
     this.#makes = true;
     const { fuel } = this.parts;
     const kind = KINDS[name];
@@ -108,15 +172,7 @@ export abstract class ArrayChecker extends VectorChecker {
       ),
       { is: "zero", at: get(from), bytes: get(size) },
     ];
-    const vector: EventVector = {
-      name,
-      elementBytes: kind.bytes,
-      length: own,
-      start: from,
-      read: at => elementOf(kind, name, at),
-      made: name,
-      array: name,
-    };
+    const vector = arrayAt(name, from, own, name);
     return { is: "vector", vector, effects };
   }
 
@@ -130,42 +186,31 @@ export abstract class ArrayChecker extends VectorChecker {
         "only variables, the modulator's own fields and elements of arrays that it has made are assigned to where it is compiled",
       );
     const { vector } = object;
-    if (this.gone.has(vector))
+    if (this.gone.has(wholeOf(vector)))
       return refuse(node, "an array that has gone out is not written to where it is compiled");
     const index = this.value(node.property, place);
     if (index.is !== "number" || index.maybe)
       return refuse(node.property, "an index is compiled where it is a number");
     const { local, read } = kept(index);
-    const kind = KINDS[vector.made as keyof typeof KINDS];
+    const kind = KINDS[vector.made as TypedArray];
     const { test, at } = indexed(read, vector.length);
+    const { store } = kind;
+    const put = (value: KnownNumber): Code[] => {
+      const isFloat = store === "f64.store" || store === "f32.store";
+      const number: CodeLocal = { type: isFloat ? "f64" : "i32" };
+      const converted = store === "f32.store" ? op("f32.demote_f64", get(number)) : get(number);
+      const written: Code = { is: "store", store, at: addressOf(vector, at), value: converted };
+      return [set(number, isFloat ? wide(value) : bits(value)), { is: "if", test, yes: [written], no: [] }];
+    };
     return {
       before: set(local, index.code),
       read: this.elementOf(vector, read),
       store: value => {
         const stored = kept(value);
-        const { store } = kind;
-        const number = wide(stored.read);
-        const converted =
-          store === "f64.store"
-            ? number
-            : store === "f32.store"
-              ? op("f32.demote_f64", number)
-              : bits(stored.read);
-        const written: Code = { is: "store", store, at: addressOf(vector, at), value: converted };
-        const code = many(
-          set(stored.local, value.code),
-          { is: "if", test, yes: [written], no: [] },
-          get(stored.local),
-        );
+        const code = many(set(stored.local, value.code), ...put(stored.read), get(stored.local));
         return { ...stored.read, code };
       },
+      put,
     };
   }
-}
-
-function elementOf({ load: from, range }: ArrayKind, name: string, at: Code): KnownNumber {
-  const code = load(from, at);
-  if (range !== undefined) return intOf(code, { lo: range[0], hi: range[1] });
-  if (name === "Uint32Array") return numberOf(op("f64.convert_i32_u", code));
-  return numberOf(name === "Float32Array" ? op("f64.promote_f32", code) : code);
 }

@@ -8,6 +8,7 @@ import type {
 } from "acorn";
 import { type Code, type CodeLocal, f64, get, many, op, set, tee } from "./code.ts";
 import { ExpressionChecker } from "./expressions.ts";
+import { type CodeField, storedInField, valueOfField } from "./fields.ts";
 import {
   type Binding,
   booleanOf,
@@ -15,6 +16,7 @@ import {
   type KnownObject,
   type KnownValue,
   maybeOf,
+  nothing,
   numberOf,
   wide,
 } from "./known.ts";
@@ -29,6 +31,8 @@ export interface ElementTarget {
   readonly read: KnownValue;
   /** Stores a number, and gives it. What lies beyond the array's end is dropped, as the language does. */
   readonly store: (value: KnownNumber) => KnownNumber;
+  /** Code that stores a number that nobody asks for behind that. */
+  readonly put: (value: KnownNumber) => Code[];
 }
 
 interface AssignmentTarget {
@@ -43,21 +47,30 @@ interface AssignmentTarget {
 export abstract class AssignmentChecker extends ExpressionChecker {
   protected abstract elementTarget(node: MemberExpression, place: CodePlace): ElementTarget;
 
-  protected assignment({ operator, left, right }: AssignmentExpression, place: CodePlace): KnownValue {
+  protected assignment(
+    { operator, left, right }: AssignmentExpression,
+    place: CodePlace,
+    isUsed: boolean,
+  ): KnownValue {
     const part = left.type === "MemberExpression" ? this.#partOf(left, place) : undefined;
     if (part !== undefined && left.type === "MemberExpression")
       return operator === "="
         ? this.assignedPart(part.object, part.name, this.value(right, place), left)
         : refuse(left, `the operator ${operator} is not compiled with a part of an object`);
     if (left.type === "MemberExpression" && left.computed) {
-      const { before, read, store } = this.elementTarget(left, place);
+      const { before, read, store, put } = this.elementTarget(left, place);
       const value = this.number(right, place);
       const made =
         operator === "=" ? value : arithmetic(operator.slice(0, -1), this.asNumber(read, left), value);
       if (made === undefined) return refuse(left, `the operator ${operator} is not compiled`);
+      if (!isUsed) return nothing("undefined", [before, ...put(made)]);
       const stored = store(made);
       return { ...stored, code: many(before, stored.code) };
     }
+    const field = left.type === "MemberExpression" ? this.#fieldOf(left, place) : undefined;
+    const isPlain = field?.kind?.is === "number" || field?.kind?.is === "boolean";
+    if (field !== undefined && operator === "=" && !isPlain)
+      return this.#storedIn(field, this.value(right, place), left, place);
     const target = this.#target(left, place);
     if (operator === "=") return this.#store(target, this.value(right, place), left);
     const binary = operator.slice(0, -1);
@@ -101,25 +114,55 @@ export abstract class AssignmentChecker extends ExpressionChecker {
         binding.type === "boolean" ? booleanOf(code) : binding.maybe ? maybeOf(code) : numberOf(code);
       return { read, maybe: binding.maybe, store: value => tee(binding.local, value) };
     }
-    const isOwn = node.type === "MemberExpression" && node.object.type === "ThisExpression" && place.hasThis;
-    if (!isOwn || node.computed)
+    const field = node.type === "MemberExpression" ? this.#fieldOf(node, place) : undefined;
+    if (field === undefined)
       return refuse(
         node,
         "only variables and the modulator's own fields are assigned to where it is compiled",
       );
-    const name =
-      node.property.type === "PrivateIdentifier"
-        ? `#${node.property.name}`
-        : (node.property as { name: string }).name;
-    const field = this.parts.fields.get(name);
-    if (field === undefined) return refuse(node, `the class declares no field "${name}"`);
-    const { global } = field;
-    const code: Code = { is: "getGlobal", global };
+    const [global] = field.globals;
+    const read = valueOfField(field);
+    if (global === undefined || (read.is !== "number" && read.is !== "boolean"))
+      return refuse(node, `${nameOf(read)} is not changed where it is compiled`);
     const store = (value: Code): Code => {
       const local: CodeLocal = { type: global.type };
       return many({ is: "setGlobal", global, value: tee(local, value) }, get(local));
     };
-    return { read: field.type === "number" ? numberOf(code) : booleanOf(code), maybe: false, store };
+    return { read, maybe: false, store };
+  }
+
+  /** The modulator's own field that a member is; undefined for another one. */
+  #fieldOf(node: MemberExpression, place: CodePlace): CodeField | undefined {
+    const { object, property, computed } = node;
+    if (object.type !== "ThisExpression" || !place.hasThis || computed) return undefined;
+    const name =
+      property.type === "PrivateIdentifier" ? `#${property.name}` : (property as { name: string }).name;
+    return this.parts.fields.get(name) ?? refuse(node, `the class declares no field "${name}"`);
+  }
+
+  protected abstract storedArray(
+    field: CodeField,
+    value: Extract<KnownValue, { is: "vector" }>,
+    node: Node,
+    place: CodePlace,
+  ): KnownValue;
+
+  /** `this.field = value`, of a field that holds more than a number. */
+  #storedIn(field: CodeField, value: KnownValue, node: Node, place: CodePlace): KnownValue {
+    if (value.is === "vector") return this.storedArray(field, value, node, place);
+    const { version } = this.parts;
+    const effects = storedInField(field, value, version);
+    if (effects === undefined)
+      return refuse(node, `that "${field.name}" becomes ${nameOf(value)} is not compiled`);
+    if (value.is === "object") this.encoded.add(value.entries);
+    if (value.is !== "data") return { ...(value as KnownObject), effects };
+    const local: CodeLocal = { type: "f64" };
+    return {
+      is: "reference",
+      path: value.path,
+      version: local,
+      effects: [...effects, set(local, version(value.path))],
+    };
   }
 
   #store({ read, maybe, store }: AssignmentTarget, value: KnownValue, node: Node): KnownValue {

@@ -47,7 +47,6 @@ const OWN: Readonly<Record<string, OpName>> = {
 export const ENGINE: Readonly<Record<string, (...all: number[]) => number>> = {
   rem: (a = 0, b = 0) => a % b,
   pow: (a = 0, b = 0) => a ** b,
-  toInt32: (a = 0) => a | 0,
   "Math.acos": Math.acos,
   "Math.acosh": Math.acosh,
   "Math.asin": Math.asin,

@@ -13,6 +13,7 @@ import {
   type NumberArray,
   nothing,
   numberOf,
+  wholeOf,
 } from "./known.ts";
 import { type CodePlace, nameOf } from "./members.ts";
 import { compared } from "./numbers.ts";
@@ -46,7 +47,7 @@ export abstract class CallChecker extends ArrayChecker {
         const method = this.parts.text.methods.get(name);
         if (method === undefined) return refuse(node, `the class has no method "${name}" that is compiled`);
         const called = { is: "function" as const, node: method, scope: this.methodScope, hasThis: true };
-        return this.inline(called, this.#arguments(node, place), place, node);
+        return this.inline(called, this.arguments(node, place), place, node);
       }
       if (object.is === "text") return this.#textCall(object.text, name, node, place);
       if (object.is === "list" || (object.is === "data" && object.shape.is === "list"))
@@ -63,12 +64,12 @@ export abstract class CallChecker extends ArrayChecker {
   protected abstract readonly methodScope: CodeScope;
 
   #called(called: KnownValue, node: CallExpression, place: CodePlace): KnownValue {
-    if (called.is === "function") return this.inline(called, this.#arguments(node, place), place, node);
+    if (called.is === "function") return this.inline(called, this.arguments(node, place), place, node);
     if (called.is !== "builtin") return refuse(node, `${nameOf(called)} is called`);
     const { name } = called;
     if (name === "urgent") {
-      const [event, ...more] = this.#arguments(node, place);
-      if (event?.is === "object" && more.length === 0) {
+      const [event, ...more] = this.arguments(node, place);
+      if (event?.is === "object" && event.present === undefined && more.length === 0) {
         this.encoded.add(event.entries);
         return { ...event, urgent: true };
       }
@@ -77,13 +78,13 @@ export abstract class CallChecker extends ArrayChecker {
       return { is: "event", effects: [...event.effects, set(this.parts.marked, i32(1))] };
     }
     if (name === "unpack") {
-      const [event, ...more] = this.#arguments(node, place);
+      const [event, ...more] = this.arguments(node, place);
       if (event?.is !== "event" || more.length > 0)
         return refuse(node, "unpack is compiled with the event that came in");
       return { is: "plain", effects: event.effects };
     }
     if (name === "Math.max" || name === "Math.min") return this.#extreme(name, node, place);
-    const args = this.#arguments(node, place).map((arg, i) => {
+    const args = this.arguments(node, place).map((arg, i) => {
       const number = this.asNumber(arg, node.arguments[i] as Node);
       return name === "Number.isNaN" ? this.sure(number, node) : number;
     });
@@ -92,7 +93,7 @@ export abstract class CallChecker extends ArrayChecker {
     return typeof result === "string" ? refuse(node, result) : result;
   }
 
-  #arguments(node: CallExpression, place: CodePlace): KnownValue[] {
+  protected arguments(node: CallExpression, place: CodePlace): KnownValue[] {
     return node.arguments.map(arg => {
       if (arg.type === "SpreadElement") return refuse(arg, "this spread is not compiled");
       return this.value(arg, place);
@@ -125,7 +126,7 @@ export abstract class CallChecker extends ArrayChecker {
   /** `super.enqueue(event)`: what came in leaves. */
   #pass(name: string, node: CallExpression, place: CodePlace): KnownValue {
     if (name !== "enqueue" || !place.hasThis) return refuse(node, `super.${name}() is not compiled`);
-    const [event, ...more] = this.#arguments(node, place);
+    const [event, ...more] = this.arguments(node, place);
     if (more.length > 0 || (event?.is !== "event" && event?.is !== "object"))
       return refuse(
         node,
@@ -136,7 +137,7 @@ export abstract class CallChecker extends ArrayChecker {
     this.passed = true;
     if (event.is === "object") {
       this.encoded.add(event.entries);
-      for (const entry of event.entries) if (entry.from === "array") this.gone.add(entry.vector);
+      for (const entry of event.entries) if (entry.from === "array") this.gone.add(wholeOf(entry.vector));
     }
     return nothing("undefined", this.leaving(event, node));
   }
@@ -149,6 +150,9 @@ export abstract class CallChecker extends ArrayChecker {
         refuse(node, "a class that declares its output makes each event where it is compiled");
       return [...event.effects, set(answer, i32(ANSWER.pass))];
     }
+    if (event.present !== undefined) refuse(node, "an object that goes out is compiled where it is there");
+    for (const entry of event.entries)
+      if (entry.from === "array") this.refuseStale({ is: "vector", vector: entry.vector, effects: [] }, node);
     if (!outputs.fits(event)) refuse(node, "the object has no field of the events that go out");
     const { plan, code } = outputs.make(event);
     if (plan >= MOST_PLANS || outputs.slots.length > MOST_SLOTS)
@@ -159,7 +163,7 @@ export abstract class CallChecker extends ArrayChecker {
   // ---- texts and lists
 
   #textCall(text: KnownText, name: string, node: CallExpression, place: CodePlace): KnownValue {
-    const [needle, ...more] = this.#arguments(node, place);
+    const [needle, ...more] = this.arguments(node, place);
     if (!TEXT_METHODS.has(name) || needle?.is !== "text" || more.length > 0)
       return refuse(node, `this call of ${name} is not compiled`);
     const { line = 0, column = -1 } = node.loc?.start ?? {};
@@ -176,7 +180,7 @@ export abstract class CallChecker extends ArrayChecker {
     node: CallExpression,
     place: CodePlace,
   ): KnownValue {
-    const [value, ...more] = this.#arguments(node, place);
+    const [value, ...more] = this.arguments(node, place);
     if (name !== "includes" || more.length > 0 || (value?.is !== "text" && value?.is !== "number"))
       return refuse(node, "of a list, includes is compiled with a number or a text");
     const items = list.is === "list" ? list.items : this.itemsOf(list, node);

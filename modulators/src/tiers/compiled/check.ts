@@ -1,4 +1,6 @@
 import type { Type } from "@jecho/shared";
+import type { Expression, Node } from "acorn";
+import { isTypedArray } from "./array-kinds.ts";
 import { assignedNames } from "./assigned-names.ts";
 import {
   type Code,
@@ -7,24 +9,31 @@ import {
   type CodeLocal,
   type CodeModule,
   DATA_KEY,
+  f64,
   get,
   i32,
   op,
   set,
+  VERSION_KEY,
 } from "./code.ts";
 import { type CostFormula, costOf } from "./cost.ts";
 import type { DataShape } from "./data-shape.ts";
 import { ANSWER, WINDOW } from "./encoder.ts";
 import { EventCode } from "./event-code.ts";
+import { FieldArrays } from "./field-arrays.ts";
+import { type CodeField, type FieldKind, fieldOf, fieldText, LearnedField, storedInField } from "./fields.ts";
 import { Fuel } from "./fuel.ts";
 import { type Guard, guardsOf } from "./guards.ts";
-import { booleanOf, CodeScope, type KnownValue, numberOf, wide } from "./known.ts";
-import type { CheckedParts, CodeField } from "./members.ts";
+import { booleanOf, CodeScope, type KnownValue, nothing, numberOf } from "./known.ts";
+import type { CheckedParts } from "./members.ts";
 import type { ModuleText } from "./module-text.ts";
 import { type OutputPlan, Outputs } from "./outputs.ts";
 import { Refusal, refuse } from "./refusal.ts";
 import { StatementChecker } from "./statements.ts";
 import { type TextPlace, TextPlaces } from "./text-places.ts";
+
+/** Elements of an array that a field holds at first. */
+const MOST_FIRST = 8192;
 
 /** Types and shapes that a program is checked against. */
 export interface CheckedAgainst {
@@ -65,9 +74,24 @@ export interface CheckedProgram {
  *
  * @throws Refusal why it cannot be compiled, and where that stands
  */
-export function checkProgram(
+export function checkProgram(text: ModuleText, against: CheckedAgainst): CheckedProgram {
+  const learned = new Map<string, FieldKind>();
+  // Each time one field more is known.
+  for (;;) {
+    try {
+      return checkOnce(text, against, learned);
+    } catch (error) {
+      if (!(error instanceof LearnedField)) throw error;
+      learned.set(error.field, error.kind);
+    }
+  }
+}
+
+/** @param learned kinds of fields that are declared without a value */
+function checkOnce(
   text: ModuleText,
   { writer, parameters, objects, pin }: CheckedAgainst,
+  learned: ReadonlyMap<string, FieldKind>,
 ): CheckedProgram {
   const [start, end, answer, marked] = ["i32", "i32", "i32", "i32"].map(() => ({ type: "i32" })) as [
     CodeLocal,
@@ -80,6 +104,7 @@ export function checkProgram(
   const fields = new Map<string, CodeField>();
   const texts = new TextPlaces();
   const reader = text.input ?? writer;
+  const fieldArrays = new FieldArrays();
   const outputs = new Outputs(reader.root, (text.output ?? reader).root);
   const fuel = new Fuel(answer, done);
   const event = new EventCode(writer.root, reader.root, { start, end, answer, done });
@@ -87,15 +112,25 @@ export function checkProgram(
     text,
     event,
     fields,
+    fieldArrays,
     outputs,
     fuel,
     parameters: dataOf(parameters, "parameters") ?? { is: "data", shape: parameters, path: "parameters" },
     objects: { is: "data", shape: objects, path: "objects" },
     data: dataOf,
+    version: versionOf,
     pin,
     answer,
     marked,
   };
+  function versionOf(path: string): Code {
+    const [of, name] = path.split("\n");
+    if (of !== "objects" || name === undefined) return f64(0);
+    const key = `${VERSION_KEY}${name}`;
+    const global: CodeGlobal = leaves.get(key) ?? { type: "f64", key };
+    leaves.set(key, global);
+    return { is: "getGlobal", global };
+  }
   function dataOf(shape: DataShape, path: string): KnownValue | undefined {
     if (shape.is === "text" && shape.cap === 0) return undefined;
     if (shape.is === "null" || shape.is === "list" || shape.is === "object")
@@ -143,14 +178,23 @@ export function checkProgram(
         if (id.type !== "Identifier" || assigned.has(id.name))
           refuse(id, "a variable beside the class is not compiled");
   const init: Code[] = [];
-  for (const [name, node] of text.fields) {
-    const value = checker.value(node, { scope: inner, hasThis: true, loops: 1 });
-    if ((value.is !== "number" || value.maybe) && value.is !== "boolean")
-      return refuse(node, `the field "${name}" is compiled where it is a number, true or false`);
-    const type = value.is === "number" ? "f64" : "i32";
-    const global: CodeGlobal = { type, key: name };
-    init.push({ is: "setGlobal", global, value: value.is === "number" ? wide(value) : value.code });
-    fields.set(name, { global, type: value.is });
+  for (const [i, [name, node]] of [...text.fields].entries()) {
+    const made = node && firstArray(node);
+    const value =
+      node === undefined || made !== undefined
+        ? nothing("undefined")
+        : checker.value(node, { scope: inner, hasThis: true, loops: 1 });
+    const kind = made?.kind ?? firstKind(value) ?? learned.get(name);
+    if (kind === undefined && value.is !== "nothing")
+      return refuse(
+        node as Node,
+        `the field "${name}" is compiled where it begins as a number, true, false, undefined or a typed array`,
+      );
+    const field = fieldOf(name, kind);
+    fields.set(name, field);
+    if (kind?.is === "array") fieldArrays.add(field, i, kind.array);
+    if (made !== undefined) init.push(...fieldArrays.init(field, made.length));
+    else init.push(...(storedInField(field, value, versionOf) ?? []));
   }
   fuel.isOpen = true;
   const body = eventCode(text, checker, done, answer);
@@ -163,6 +207,7 @@ export function checkProgram(
     ...fuel.begin,
     ...checker.emptyRoom,
     { is: "block" as const, label: done, body: [...event.code, ...body] },
+    ...fuel.end,
     {
       is: "if" as const,
       test: op("i32.and", op("i32.eq", get(answer), i32(ANSWER.pass)), get(marked)),
@@ -172,10 +217,11 @@ export function checkProgram(
   ];
   return {
     code: {
-      globals: [...fields.values()].map(({ global }) => global),
+      globals: [...fields.values()].flatMap(({ globals }) => globals),
       data: [...leaves.values()],
       init: [...before, ...init],
-      before,
+      before: [...before, ...fieldArrays.begin, ...fuel.beginRun],
+      after: fuel.endRun,
       event: code,
       start,
       end,
@@ -191,9 +237,29 @@ export function checkProgram(
     stops: fuel.stops,
     isCounted: fuel.isUsed,
     isAlone: outputs.plans.some(({ parts: all }) => all.some(({ from }) => from === "array")),
-    state: Array.from(fields, ([name, { type }]) => `${name} ${type}`).join(),
+    state: [...fields.values()].map(fieldText).join(),
     guards,
   };
+}
+
+/** The kind of a field by what it holds at first; undefined where that does not say it. */
+function firstKind(value: KnownValue): FieldKind | undefined {
+  if (value.is === "number" && !value.maybe) return { is: "number" };
+  return value.is === "boolean" ? { is: "boolean" } : undefined;
+}
+
+/** `new Float32Array(3)`, as what a field holds at first. */
+function firstArray(
+  node: Expression,
+): { readonly kind: Extract<FieldKind, { is: "array" }>; readonly length: number } | undefined {
+  if (node.type !== "NewExpression" || node.callee.type !== "Identifier") return undefined;
+  const { name } = node.callee;
+  const [length, ...more] = node.arguments;
+  const count = length?.type === "Literal" ? length.value : undefined;
+  const isSmall = typeof count === "number" && Number.isInteger(count) && count >= 0 && count <= MOST_FIRST;
+  return isTypedArray(name) && isSmall && more.length === 0
+    ? { kind: { is: "array", array: name }, length: count }
+    : undefined;
 }
 
 function eventCode(text: ModuleText, checker: StatementChecker, done: CodeLabel, answer: CodeLocal): Code[] {

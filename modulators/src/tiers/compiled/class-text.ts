@@ -31,7 +31,7 @@ export function membersOf(
   const statics = new Map<string, PropertyDefinition>();
   const checks = new Map<StaticCheckName, FunctionNode>();
   let enqueue: FunctionNode | undefined;
-  const fields = new Map<string, Expression>();
+  const fields = new Map<string, Expression | undefined>();
   const methods = new Map<string, FunctionNode>();
   for (const { body } of line) {
     const own = new Set<string>();
@@ -54,9 +54,8 @@ export function membersOf(
       if (isTaken) refuse(member, `"${name}" is there twice`);
       own.add(name);
       if (member.type === "PropertyDefinition") {
-        if (!member.value) refuse(member, `the field "${name}" has no value to begin with`);
         if (name === "enqueue" || methods.has(name)) refuse(member, `${name} is a method`);
-        fields.set(name, member.value);
+        fields.set(name, member.value ?? undefined);
       } else if (member.kind !== "method") refuse(member, `a ${member.kind} is not compiled`);
       else if (name !== "enqueue") methods.set(name, member.value);
       else if (enqueue === undefined) enqueue = member.value;

@@ -18,6 +18,12 @@ export interface CodeGlobal {
   readonly key: string;
 }
 
+/** Key of a global that is the version of a shared object: behind this, its name. */
+export const VERSION_KEY = "version\n";
+
+/** Engine function that gives a field of the modulator room: takes the field's number and bytes, and returns an address. */
+export const RESERVE = "reserve";
+
 /** Key of a global that is a number of the parameters or of a shared object, or the length of a text there: behind this, the path of names to it. */
 export const DATA_KEY = "data\n";
 
@@ -132,8 +138,12 @@ export type Code =
   | { readonly is: "store"; readonly store: StoreName; readonly at: Code; readonly value: Code }
   /** Makes so many bytes of that room zeros. */
   | { readonly is: "zero"; readonly at: Code; readonly bytes: Code }
-  /** Steps that the event may take while the program runs. */
-  | { readonly is: "fuel" }
+  /** Copies so many bytes of such a list into another one. */
+  | { readonly is: "copy"; readonly to: Code; readonly from: Code; readonly bytes: Code }
+  /** Steps that an event, or all events of a run, may take while the program runs. */
+  | { readonly is: "fuel"; readonly of: "fuel" | "runFuel" }
+  /** Writes how many of the run's are left. */
+  | { readonly is: "leaveFuel"; readonly value: Code }
   /** Calls one of the engine's own functions, which takes and returns numbers (f64). */
   | { readonly is: "call"; readonly name: string; readonly args: readonly Code[] }
   /** One after the other; the last one's value is the value. */
@@ -173,6 +183,8 @@ export interface CodeModule {
   readonly before: readonly Code[];
   /** Run for each event, which lies from `start` to `end`; what it leaves in `answer` is what becomes of the event. */
   readonly event: readonly Code[];
+  /** Run once, behind a run of events which has not ended early. */
+  readonly after: readonly Code[];
   readonly start: CodeLocal;
   readonly end: CodeLocal;
   readonly answer: CodeLocal;

@@ -10,16 +10,18 @@ import type {
   Sandbox,
   Turn,
 } from "../../sandbox/sandbox.ts";
-import { DATA_KEY } from "./code.ts";
+import { DATA_KEY, RESERVE, VERSION_KEY } from "./code.ts";
 import { type CompiledProgram, compileText, readText } from "./compiler.ts";
 import { MOST_PER_RUN } from "./cost.ts";
 import { bytesOfText, dataAt, shapeOf, shapeText } from "./data-shape.ts";
 import { ANSWER, WINDOW } from "./encoder.ts";
 import { EventWindow, type WindowText } from "./event-window.ts";
+import { KeptArrays } from "./kept-arrays.ts";
 import { LeavingEvents } from "./leaving-events.ts";
 import { EventMaker } from "./made-events.ts";
 import { PassQueue } from "./pass-queue.ts";
 import { Refusal } from "./refusal.ts";
+import { StoppedProgram } from "./stopped-program.ts";
 
 /** Runs compiled modulators in this thread. What they read of events are copies, and all that they write are answers. */
 export function compiledEngine(mostPerEvent: number): Engine {
@@ -63,16 +65,6 @@ interface AnsweredEvents {
   readonly left: number;
 }
 
-/** A program has come to an event that it is not compiled for. Nothing of the turn has gone out: a host takes the run. */
-export class StoppedProgram extends Error {
-  readonly why: Refusal;
-
-  constructor(why: Refusal) {
-    super(why.message);
-    this.why = why;
-  }
-}
-
 /** The failure that a program's answer stands for: see `encodeModule`. */
 function failureOf(answer: number, stops: readonly Refusal[]): Error {
   const why = stops[((-1 - answer) >> 13) - 1];
@@ -88,7 +80,6 @@ function eachOf(picks: readonly number[] | undefined, first: number, end: number
 /** One compiled modulator. Its fields are variables that the instances for all types of its events share. */
 class CompiledSandbox implements Sandbox {
   readonly cpuMs = 0;
-  readonly heldBytes = 0;
   readonly periodMs = 0;
   readonly mostPerSecond = 0;
   readonly checksInput = false;
@@ -103,6 +94,7 @@ class CompiledSandbox implements Sandbox {
   #instances: CompiledInstance[] = [];
   /** Fields by their names. */
   #fields: Map<string, WebAssembly.Global> | undefined;
+  readonly #arrays: KeptArrays;
   readonly #data = { parameters: null as unknown, objects: {} as Record<string, unknown> };
   #shape = "";
   #source = "";
@@ -111,14 +103,21 @@ class CompiledSandbox implements Sandbox {
   #output: Type | undefined;
   #behind: readonly number[] = [];
   readonly #own = new Map<string, number>();
+  /** How often each shared object has changed. */
+  readonly #changes = new Map<string, number>();
   /** Versions of the events that are let through now: replaced when they change. */
   #versions: readonly number[] = [];
 
   constructor(window: EventWindow, shared: SharedInstances, limits: Limits, mostPerEvent: number) {
     this.#mostPerEvent = mostPerEvent;
     this.#window = window;
+    this.#arrays = new KeptArrays(window.heap);
     this.#shared = shared;
     this.#queueEvents = limits.queueEvents;
+  }
+
+  get heldBytes(): number {
+    return this.#arrays.bytes;
   }
 
   load(): void {}
@@ -155,6 +154,7 @@ class CompiledSandbox implements Sandbox {
     // That there is a newer version counts for who asks for it, and no compiled modulator does.
     if (state === "") return;
     this.#data.objects[name] = JSON.parse(state);
+    this.#changes.set(name, (this.#changes.get(name) ?? 0) + 1);
     this.#own.set(name, version);
     this.#compose();
     const shape = shapeText(shapeOf(this.#data.objects));
@@ -186,8 +186,9 @@ class CompiledSandbox implements Sandbox {
     this.#show(instance);
     const { slots, isAlone, isCounted, cost, stops } = instance.program;
     if (isCounted) {
-      const share = Math.min(this.#mostPerEvent, MOST_PER_RUN / (picks?.length ?? chunk.end));
-      this.#window.showFuel(Math.max(share - cost.steps, 0));
+      // What is bounded by the text is taken as used.
+      const ofRun = MOST_PER_RUN - cost.steps * (picks?.length ?? chunk.end);
+      this.#window.showFuel(Math.max(this.#mostPerEvent - cost.steps, 0), Math.max(ofRun, 0));
     }
     const most = slots === 0 ? WINDOW.mostEvents : Math.floor(WINDOW.madeBytes / (8 * slots));
     for (let at = 0, next = 0; at < chunk.end; ) {
@@ -261,6 +262,7 @@ class CompiledSandbox implements Sandbox {
 
   dispose(): void {
     this.#instances = [];
+    this.#arrays.clear();
   }
 
   #compose(): void {
@@ -295,7 +297,7 @@ class CompiledSandbox implements Sandbox {
     const { exports } = new WebAssembly.Instance(module, {
       m: { memory: this.#window.memory },
       g: this.#globalsOf(program),
-      f: functions,
+      f: { ...functions, [RESERVE]: (field: number, bytes: number) => this.#arrays.reserve(field, bytes) },
     });
     const { init, run } = exports as unknown as ProgramFunctions;
     // Engines compile a function when it is called first: not with the first events.
@@ -332,6 +334,7 @@ class CompiledSandbox implements Sandbox {
   #dataOf({ data, texts }: CompiledProgram): Pick<CompiledInstance, "data" | "texts"> {
     return {
       data: data.map(({ key }) => {
+        if (key.startsWith(VERSION_KEY)) return this.#changes.get(key.slice(VERSION_KEY.length)) ?? 0;
         const value = this.#dataAt(key.slice(DATA_KEY.length));
         return typeof value === "string" ? (bytesOfText(value)?.byteLength ?? 0) : Number(value);
       }),

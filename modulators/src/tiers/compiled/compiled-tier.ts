@@ -6,7 +6,7 @@ import { LentRun } from "../lent-run.ts";
 import { type ConcernedModulator, LocalTier } from "../local/local-tier.ts";
 import type { HostClock } from "../periods.ts";
 import type { InstallRequest, StateUpdate, TierEvents } from "../tier.ts";
-import { compiledEngine, StoppedProgram } from "./compiled-sandbox.ts";
+import { compiledEngine } from "./compiled-sandbox.ts";
 import {
   type CompiledProgram,
   canRead,
@@ -20,6 +20,7 @@ import { dataAt } from "./data-shape.ts";
 import { GuardedChannel } from "./guarded-channel.ts";
 import type { Guard } from "./guards.ts";
 import { Refusal } from "./refusal.ts";
+import { StoppedProgram } from "./stopped-program.ts";
 
 /** Steps that a modulator may take for one event, by default: a tenth of a millisecond at most. */
 const MOST_PER_EVENT = 100_000;

@@ -2,7 +2,7 @@ import type { Type } from "@jecho/shared";
 import { fieldKinds } from "../../sandbox/field-kinds.ts";
 import { ENGINE } from "./builtins.ts";
 import { type CheckedAgainst, type CheckedProgram, checkProgram } from "./check.ts";
-import type { CodeGlobal } from "./code.ts";
+import { type CodeGlobal, RESERVE } from "./code.ts";
 import { dataAt, shapeOf, shapeText } from "./data-shape.ts";
 import { encodeModule } from "./encoder.ts";
 import { type ModuleText, readModule } from "./module-text.ts";
@@ -122,7 +122,9 @@ function made(text: ModuleText, against: CheckedAgainst): CompiledProgram {
   const { code, ...known } = checkProgram(text, against);
   const { bytes, functions } = encodeModule(code);
   const module = new WebAssembly.Module(bytes);
-  const called = Object.fromEntries(functions.map(name => [name, ENGINE[name] as () => number]));
+  const called = Object.fromEntries(
+    functions.filter(name => name !== RESERVE).map(name => [name, ENGINE[name] as () => number]),
+  );
   const { globals, data } = code;
   return { ...known, module, bytes: bytes.byteLength, globals, data, functions: called };
 }

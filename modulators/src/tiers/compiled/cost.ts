@@ -2,7 +2,7 @@ import { COUNTED, type Code, type LengthOf } from "./code.ts";
 import { partsOf } from "./encoder.ts";
 import { Refusal } from "./refusal.ts";
 
-/** Steps of a call of one of the engine's own functions. All other instructions are a step each, which takes a nanosecond at most. */
+/** Steps of a call of one of the engine's own functions. Constants and variables are read by the instruction that takes them; all others are a step each, which takes a nanosecond at most. */
 const CALL_STEPS = 16;
 
 /** Steps for one run of events: the producer's own thread is held for so many nanoseconds. */
@@ -71,6 +71,11 @@ function computedCost(code: Code): CostFormula {
       const perElement = new Map(code.of === undefined ? [] : [[code.of, code.each]]);
       return { ...NOTHING, steps: code.steps, perElement };
     }
+    case "i32":
+    case "i64":
+    case "f64":
+    case "get":
+      return NOTHING;
     default: {
       const own = code.is === "call" ? CALL_STEPS : code.is === "many" || code.is === "block" ? 0 : 1;
       return sum(costOf(partsOf(code)), { ...NOTHING, steps: own });

@@ -14,7 +14,7 @@ import {
  * The binary form of WebAssembly, as much of it as the compiled tier uses.
  */
 
-/** Layout of the memory that a module is given: an answer for each event, a byte; then where each begins and ends; texts of the modulator's; numbers of its data, eight bytes for each; numbers for events that it makes; the steps that an event may take; lists that a program makes; then the events. */
+/** Layout of the memory that a module is given: an answer for each event, a byte; then where each begins and ends; texts of the modulator's; numbers of its data, eight bytes for each; numbers for events that it makes; the steps that an event, and all events of a run, may take; lists that a program makes; events of up to so many bytes at once; then blocks for what modulators keep, and for larger events. */
 export const WINDOW = {
   answers: 0,
   mostEvents: 4096,
@@ -26,9 +26,12 @@ export const WINDOW = {
   made: 4096 + 8 * 4096 + 16_384 + 8 * 512,
   madeBytes: 65_536,
   fuel: 4096 + 8 * 4096 + 16_384 + 8 * 512 + 65_536,
-  room: 8 + 4096 + 8 * 4096 + 16_384 + 8 * 512 + 65_536,
+  runFuel: 8 + 4096 + 8 * 4096 + 16_384 + 8 * 512 + 65_536,
+  room: 16 + 4096 + 8 * 4096 + 16_384 + 8 * 512 + 65_536,
   roomBytes: 262_144,
-  events: 8 + 4096 + 8 * 4096 + 16_384 + 8 * 512 + 65_536 + 262_144,
+  events: 16 + 4096 + 8 * 4096 + 16_384 + 8 * 512 + 65_536 + 262_144,
+  eventBytes: 262_144,
+  heap: 16 + 4096 + 8 * 4096 + 16_384 + 8 * 512 + 65_536 + 262_144 + 262_144,
 } as const;
 
 /** Answers for one event. From `made` on: an event is made in its place, by the plan of the number that is so much less. */
@@ -97,6 +100,7 @@ function callsOf(code: Code): (readonly [string, number])[] {
 export function partsOf(code: Code): readonly Code[] {
   switch (code.is) {
     case "set":
+    case "leaveFuel":
     case "tee":
     case "setGlobal":
     case "drop":
@@ -110,6 +114,8 @@ export function partsOf(code: Code): readonly Code[] {
       return [code.at, code.value];
     case "zero":
       return [code.at, code.bytes];
+    case "copy":
+      return [code.to, code.from, code.bytes];
     case "many":
     case "block":
     case "loop":
@@ -145,7 +151,7 @@ class FunctionBody {
   }
 
   /** The loop over the table. What it writes are answers, at the index that it counts itself. */
-  run({ before, event, start, end, answer, slots, stopped }: CodeModule): number[] {
+  run({ before, event, after, start, end, answer, slots, stopped }: CodeModule): number[] {
     const at: CodeLocal = { type: "i32" };
     const leaving: CodeLocal = { type: "i32" };
     const done: CodeLabel = { name: "done" };
@@ -181,6 +187,7 @@ class FunctionBody {
     this.#branch(0x0c, next);
     this.#close();
     this.#close();
+    for (const code of after) this.#write(code);
     this.#local(0x20, leaving);
     return this.#finished();
   }
@@ -280,8 +287,17 @@ class FunctionBody {
         this.#write(code.bytes);
         this.#bytes.push(0xfc, 11, 0);
         return;
+      case "copy":
+        for (const part of [code.to, code.from, code.bytes]) this.#write(part);
+        this.#bytes.push(0xfc, 10, 0, 0);
+        return;
       case "fuel":
-        this.#bytes.push(0x41, 0, LOADS["f64.load"], 0, ...unsigned(WINDOW.fuel));
+        this.#bytes.push(0x41, 0, LOADS["f64.load"], 0, ...unsigned(WINDOW[code.of]));
+        return;
+      case "leaveFuel":
+        this.#bytes.push(0x41, 0);
+        this.#write(code.value);
+        this.#bytes.push(STORES["f64.store"], 0, ...unsigned(WINDOW.runFuel));
         return;
       case "call":
         for (const arg of code.args) this.#write(arg);

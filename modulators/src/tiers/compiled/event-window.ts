@@ -1,10 +1,10 @@
+import { JechoError } from "@jecho/shared";
 import type { RunChunk } from "../../sandbox/sandbox.ts";
 import type { CodeGlobal } from "./code.ts";
 import { WINDOW } from "./encoder.ts";
+import { WindowHeap } from "./window-heap.ts";
 
 const PAGE = 65_536;
-/** Bytes of events that are copied at once: they stay in the processor's cache. One event that is larger comes alone. */
-const MOST_BYTES = 256 << 10;
 
 /** Some events of a chunk that lie in the window: those from `first` on, up to but without `end`. */
 export interface WindowPart {
@@ -23,7 +23,9 @@ export interface WindowText {
  * copied there once for all modulators of their channel. No program writes to it but its answers and what it makes, which are read at once.
  */
 export class EventWindow {
-  readonly memory = new WebAssembly.Memory({ initial: Math.ceil((WINDOW.events + MOST_BYTES) / PAGE) });
+  readonly memory = new WebAssembly.Memory({ initial: Math.ceil(WINDOW.heap / PAGE) });
+  /** Room for what modulators keep. */
+  readonly heap = new WindowHeap(this.memory, WINDOW.heap, () => this.#look());
   #bytes = new Uint8Array(this.memory.buffer);
   #words = new Uint32Array(this.memory.buffer);
   #doubles = new Float64Array(this.memory.buffer);
@@ -31,6 +33,9 @@ export class EventWindow {
   /** The chunk whose events lie there. */
   #chunk: RunChunk | undefined;
   #part: WindowPart = { first: 0, end: 0 };
+  /** Where they lie: an event that is larger than others comes alone, in a block of so many bytes. */
+  #at: number = WINDOW.events;
+  #largeBytes = 0;
   /** The events that the table lists; undefined for all that lie there. */
   #picks: readonly number[] | undefined;
   #texts: readonly WindowText[] = [];
@@ -63,10 +68,10 @@ export class EventWindow {
     const from = bounds[2 * first] as number;
     let end = first + 1;
     const most = Math.min(chunk.end, first + WINDOW.mostEvents);
-    while (end < most && (bounds[2 * end + 1] as number) - from <= MOST_BYTES) end++;
+    while (end < most && (bounds[2 * end + 1] as number) - from <= WINDOW.eventBytes) end++;
     const stop = bounds[2 * end - 1] as number;
-    this.#widen(WINDOW.events + stop - from);
-    this.#bytes.set(bytes.subarray(from, stop), WINDOW.events);
+    this.#makeRoom(stop - from);
+    this.#bytes.set(bytes.subarray(from, stop), this.#at);
     this.#chunk = chunk;
     this.#part = { first, end };
     this.#list(chunk, undefined);
@@ -74,7 +79,7 @@ export class EventWindow {
 
   #list({ bounds }: RunChunk, picks: readonly number[] | undefined): void {
     const { first, end } = this.#part;
-    const shift = WINDOW.events - (bounds[2 * first] as number);
+    const shift = this.#at - (bounds[2 * first] as number);
     const words = this.#words;
     this.#picks = picks;
     let at = WINDOW.table / 4;
@@ -88,9 +93,10 @@ export class EventWindow {
     }
   }
 
-  /** Writes how many steps an event may take. */
-  showFuel(steps: number): void {
+  /** Writes how many steps an event, and all of a run, may take. */
+  showFuel(steps: number, ofRun: number): void {
     this.#doubles[WINDOW.fuel / 8] = steps;
+    this.#doubles[WINDOW.runFuel / 8] = ofRun;
   }
 
   /** Copies a modulator's texts. The same list stands for the same texts. */
@@ -111,10 +117,19 @@ export class EventWindow {
     this.#data = data;
   }
 
-  #widen(bytes: number): void {
-    const missing = bytes - this.#bytes.byteLength;
-    if (missing <= 0) return;
-    this.memory.grow(Math.ceil(missing / PAGE));
+  #makeRoom(bytes: number): void {
+    if (this.#largeBytes > 0) this.heap.give(this.#at, this.#largeBytes);
+    this.#largeBytes = 0;
+    this.#at = WINDOW.events;
+    if (bytes <= WINDOW.eventBytes) return;
+    const block = this.heap.take(bytes);
+    if (block === undefined) throw new JechoError("OVERLOADED", "there is no room for so large an event");
+    this.#at = block;
+    this.#largeBytes = bytes;
+  }
+
+  /** The memory has grown: its bytes are in another buffer. */
+  #look(): void {
     this.#bytes = new Uint8Array(this.memory.buffer);
     this.#words = new Uint32Array(this.memory.buffer);
     this.#doubles = new Float64Array(this.memory.buffer);

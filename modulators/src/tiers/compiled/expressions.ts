@@ -10,7 +10,7 @@ import type {
   UnaryExpression,
   UpdateExpression,
 } from "acorn";
-import { type Code, get, i32, many, op, set } from "./code.ts";
+import { type Code, f64, get, i32, many, op, set } from "./code.ts";
 import { foldedTest, isNothing, isRead, isThere, typeOf } from "./facts.ts";
 import {
   booleanOf,
@@ -20,6 +20,7 @@ import {
   type KnownValue,
   kept,
   maybeOf,
+  NUMBER_ARRAYS,
   nothing,
   numberOf,
   wide,
@@ -43,7 +44,8 @@ export abstract class ExpressionChecker extends ObjectChecker {
 
   protected abstract made(node: NewExpression, place: CodePlace): KnownValue;
 
-  protected abstract assignment(node: AssignmentExpression, place: CodePlace): KnownValue;
+  /** @param isUsed whether anybody asks for the expression's value */
+  protected abstract assignment(node: AssignmentExpression, place: CodePlace, isUsed: boolean): KnownValue;
 
   protected abstract update(node: UpdateExpression, place: CodePlace): KnownValue;
 
@@ -73,6 +75,8 @@ export abstract class ExpressionChecker extends ObjectChecker {
         return place.hasThis ? { is: "this" } : refuse(node, "`this` is not the modulator here");
       case "MemberExpression":
         return this.member(node, place);
+      case "ChainExpression":
+        return this.value(node.expression, place);
       case "UnaryExpression":
         return this.#unary(node, place);
       case "BinaryExpression":
@@ -82,7 +86,7 @@ export abstract class ExpressionChecker extends ObjectChecker {
       case "ConditionalExpression":
         return this.#conditional(node, place);
       case "AssignmentExpression":
-        return this.assignment(node, place);
+        return this.assignment(node, place, true);
       case "UpdateExpression":
         return this.update(node, place);
       case "CallExpression":
@@ -145,9 +149,11 @@ export abstract class ExpressionChecker extends ObjectChecker {
         return i32(value.shape.is === "null" ? 0 : 1);
       case "text":
         return textTruth(value.text);
+      case "reference":
+      case "object":
+        return truthOfMaybe(value);
       case "event":
       case "plain":
-      case "object":
       case "vector":
         return many(...value.effects, i32(1));
       default:
@@ -169,6 +175,7 @@ export abstract class ExpressionChecker extends ObjectChecker {
           : { is: "if", test, yes: [], no: right },
       ];
     }
+    if (node.type === "AssignmentExpression") return effectsOf(this.assignment(node, place, false));
     if (node.type === "SequenceExpression") return node.expressions.flatMap(one => this.effects(one, place));
     const value = this.value(node, place);
     return value.is === "object" && value.urgent
@@ -214,6 +221,7 @@ export abstract class ExpressionChecker extends ObjectChecker {
     const { operator, left, right } = node;
     if (left.type === "PrivateIdentifier") return refuse(node, "this operator is not compiled");
     const [a, b] = [this.value(left, place), this.value(right, place)];
+    if (operator === "instanceof") return this.#instance(a, b, node);
     const isEquality = ["==", "===", "!=", "!=="].includes(operator);
     if (isEquality && !(a.is === "number" && b.is === "number")) return this.#equality(node, a, b);
     const [all, y] = [this.asNumber(a, left), this.asNumber(b, right)];
@@ -244,10 +252,36 @@ export abstract class ExpressionChecker extends ObjectChecker {
       return booleanOf(i32((isLoose || value.name === none.name) !== isNot ? 1 : 0));
     }
     if (isWritten && value.is === "data" && value.shape.is !== "null") return booleanOf(i32(isNot ? 1 : 0));
+    const same = isWritten
+      ? this.#isUndefined(value, none.name === "undefined" || node.operator.length === 2)
+      : this.#isSame(a, b);
+    if (same !== undefined) return booleanOf(isNot ? op("i32.eqz", same) : same);
     if (isWritten && value.is === "text") return booleanOf(i32(isNot ? 1 : 0));
     if (isWritten && ((value.is === "number" && !value.maybe) || value.is === "boolean"))
       return booleanOf(many({ is: "drop", value: value.code }, i32(isNot ? 1 : 0)));
     return refuse(node, `whether ${nameOf(a)} equals ${nameOf(b)} is not compiled`);
+  }
+
+  /** Whether an object or undefined is undefined; undefined for other values. */
+  #isUndefined(value: KnownValue, isAsked: boolean): Code | undefined {
+    if (value.is !== "reference" && (value.is !== "object" || value.present === undefined)) return undefined;
+    return isAsked ? op("i32.eqz", truthOfMaybe(value)) : many(...value.effects, i32(0));
+  }
+
+  /** Whether a field holds this very part of the data; undefined for other values. */
+  #isSame(a: KnownValue, b: KnownValue): Code | undefined {
+    const [field, data] = a.is === "reference" ? [a, b] : [b, a];
+    if (field.is !== "reference" || data.is !== "data") return undefined;
+    const isSame = op("f64.eq", get(field.version), this.parts.version(data.path));
+    return many(...field.effects, field.path === data.path ? isSame : i32(0));
+  }
+
+  /** `vector instanceof Float32Array` */
+  #instance(a: KnownValue, b: KnownValue, node: Node): KnownValue {
+    const isKnown = a.is === "vector" && a.effects.length === 0 && a.vector.array !== undefined;
+    return isKnown && b.is === "builtin" && Object.hasOwn(NUMBER_ARRAYS, b.name)
+      ? booleanOf(i32(a.vector.array === b.name ? 1 : 0))
+      : refuse(node, "instanceof is compiled where it asks which typed array a vector is");
   }
 
   #logical(node: LogicalExpression, place: CodePlace): KnownValue {
@@ -303,9 +337,16 @@ export abstract class ExpressionChecker extends ObjectChecker {
   }
 }
 
+/** Whether an object that may be undefined is there. */
+function truthOfMaybe(value: Extract<KnownValue, { is: "reference" | "object" }>): Code {
+  if (value.is === "reference") return many(...value.effects, op("f64.ge", get(value.version), f64(0)));
+  return many(...value.effects, value.present === undefined ? i32(1) : get(value.present));
+}
+
 /** The effects of a value that nobody wants. */
 export function effectsOf(value: KnownValue): Code[] {
-  if (value.is === "number" || value.is === "boolean") return [{ is: "drop", value: value.code }];
+  if (value.is === "number" || value.is === "boolean")
+    return ["i32", "f64", "get"].includes(value.code.is) ? [] : [{ is: "drop", value: value.code }];
   return "effects" in value ? [...value.effects] : [];
 }
 

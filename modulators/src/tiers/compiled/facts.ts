@@ -22,9 +22,9 @@ export function isNothing(value: KnownValue): boolean {
 /** Whether the value is neither undefined nor null, for sure. */
 export function isThere(value: KnownValue): boolean {
   if (value.is === "number") return !value.maybe;
-  return value.is !== "nothing" && value.is !== "data"
-    ? true
-    : value.is === "data" && value.shape.is !== "null";
+  if (value.is === "data") return value.shape.is !== "null";
+  if (value.is === "object") return value.present === undefined;
+  return value.is !== "nothing" && value.is !== "reference";
 }
 
 /** Whether an expression only reads names and members. */
@@ -48,8 +48,9 @@ export function typeOf(value: KnownValue): string | undefined {
     case "data":
     case "event":
     case "vector":
-    case "object":
       return "object";
+    case "object":
+      return value.present === undefined ? "object" : undefined;
     case "function":
       return "function";
     default:

@@ -17,6 +17,9 @@ export class Fuel {
   /** The number that it leaves; 0 as long as it has not stopped. */
   readonly stopped: CodeLocal = { type: "i32" };
   readonly #left: CodeLocal = { type: "f64" };
+  /** What an event had at first, and what the run has left for it and those behind it. */
+  readonly #given: CodeLocal = { type: "f64" };
+  readonly #run: CodeLocal = { type: "f64" };
   readonly #answer: CodeLocal;
   readonly #done: CodeLabel;
   #isUsed = false;
@@ -34,9 +37,27 @@ export class Fuel {
     return this.#isUsed;
   }
 
-  /** Code that gives an event its steps. */
+  /** Code that finds a run's steps. */
+  get beginRun(): Code[] {
+    return this.#isUsed ? [set(this.#run, { is: "fuel", of: "runFuel" })] : [];
+  }
+
+  /** Code that gives an event its steps: no more than are left for the run. */
   get begin(): Code[] {
-    return this.#isUsed ? [set(this.#left, { is: "fuel" })] : [];
+    if (!this.#isUsed) return [];
+    const most = op("f64.min", { is: "fuel", of: "fuel" }, get(this.#run));
+    return [set(this.#given, most), set(this.#left, get(this.#given))];
+  }
+
+  /** Code that takes from the run's steps what an event has used. */
+  get end(): Code[] {
+    const used = op("f64.sub", get(this.#given), get(this.#left));
+    return this.#isUsed ? [set(this.#run, op("f64.sub", get(this.#run), used))] : [];
+  }
+
+  /** Code that leaves what a run has not used to those that follow it in the same turn. */
+  get endRun(): Code[] {
+    return this.#isUsed ? [{ is: "leaveFuel", value: get(this.#run) }] : [];
   }
 
   /** Code that stops the program. */

@@ -11,11 +11,12 @@ import type { AssignedNames } from "./assigned-names.ts";
 import { CallChecker } from "./calls.ts";
 import { type Code, type CodeLabel, type CodeLocal, get, many, set } from "./code.ts";
 import { effectsOf } from "./expressions.ts";
-import { isNothing } from "./facts.ts";
+import { foldedTest, isNothing } from "./facts.ts";
 import { type Binding, booleanOf, CodeScope, type KnownValue, kept, nothing, wide } from "./known.ts";
 import { type CheckedParts, type CodePlace, nameOf } from "./members.ts";
 import type { FunctionNode } from "./module-text.ts";
 import { refuse } from "./refusal.ts";
+import { ReturnedValue } from "./returns.ts";
 
 /** The function that a statement stands in, as far as statements need it. */
 export interface FunctionPlace extends CodePlace {
@@ -99,36 +100,25 @@ export abstract class FunctionChecker extends CallChecker {
       );
     }
     const label: CodeLabel = { name: "returned" };
-    let result: CodeLocal | undefined;
-    let type: "number" | "boolean" | "nothing" | undefined;
-    let maybe = false;
+    const result = new ReturnedValue();
     let hasPassed = false;
     const returned: FunctionPlace["returned"] = (expression, inside, at) => {
+      if (expression?.type === "ConditionalExpression") {
+        const test = this.test(expression.test, inside);
+        const folded = foldedTest(test);
+        const [yes, no] = [expression.consequent, expression.alternate].map((one, i) =>
+          folded === (i === 1) ? [] : this.inRegion(() => returned(one, inside, at)),
+        ) as [Code[], Code[]];
+        return folded === undefined ? [{ is: "if", test, yes, no }] : [...yes, ...no];
+      }
       const value = expression === undefined ? nothing("undefined") : this.value(expression, inside);
       hasPassed ||= this.passed;
-      const found = value.is === "number" || value.is === "boolean" ? value.is : "nothing";
-      if (found === "nothing" && (value.is !== "nothing" || value.name === "null"))
-        return refuse(
-          at,
-          `a function that returns ${nameOf(value)} is compiled where it is an arrow with an expression`,
-        );
-      type ??= found;
-      if (type !== found)
-        return refuse(at, "a function that returns values of several kinds is not compiled");
-      if (value.is !== "number" && value.is !== "boolean") return [...effectsOf(value), { is: "br", label }];
-      maybe ||= value.is === "number" && value.maybe;
-      result ??= { type: value.is === "number" ? "f64" : "i32" };
-      return [set(result, value.is === "number" ? wide(value) : value.code), { is: "br", label }];
+      return [...result.take(value, at), { is: "br", label }];
     };
     const inside = this.placeOf(scope, hasThis, loops, returned);
     const block = this.inRegion(() => this.statements(body.body, inside));
-    if (!block.ends && type !== undefined && type !== "nothing")
-      return refuse(node, "a function that returns a value in some cases alone is not compiled");
     this.passed = hasPassed || (!block.ends && this.passed);
-    const effects = [...code, { is: "block" as const, label, body: block.code }];
-    if (result === undefined) return nothing("undefined", effects);
-    const value = many(...effects, get(result));
-    return type === "boolean" ? booleanOf(value) : { is: "number", code: value, maybe };
+    return result.behind([...code, { is: "block", label, body: block.code }], block.ends, node);
   }
 
   /** Gives the parameters their values. */

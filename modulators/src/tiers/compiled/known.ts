@@ -6,7 +6,9 @@ import type { FunctionNode } from "./module-text.ts";
 export interface EventVector extends LengthOf {
   readonly length: CodeLocal;
   /** The kind of typed array, of one that the program has made and may write to; undefined for an event's own. */
-  readonly made?: NumberArray | undefined;
+  readonly made?: TypedArray | undefined;
+  /** The array whose elements these are, of one that is a part of it or its bytes as other numbers. */
+  readonly of?: EventVector | undefined;
   /** The kind of typed array that it is; undefined where that is not known. */
   readonly array?: NumberArray | undefined;
   readonly start: CodeLocal;
@@ -86,13 +88,16 @@ export const NUMBER_ARRAYS: Readonly<
   Uint16Array,
   Uint32Array,
 };
-export type NumberArray = "Array" | `Float${32 | 64}Array` | `${"Int" | "Uint"}${8 | 16 | 32}Array`;
+export type NumberArray = "Array" | TypedArray;
+export type TypedArray = `Float${32 | 64}Array` | `${"Int" | "Uint"}${8 | 16 | 32}Array`;
 
 /** An object that is written in the source, after these effects. */
 export interface KnownObject {
   readonly is: "object";
   /** This very list stands for the object under all its names: what is assigned to one of its parts is added here. */
   readonly entries: ObjectEntry[];
+  /** Variable that says whether the object is there, or undefined in its place; undefined where it always is. */
+  readonly present?: CodeLocal | undefined;
   /** Whether it is marked to go first. */
   readonly urgent: boolean;
   readonly effects: readonly Code[];
@@ -103,7 +108,13 @@ export type KnownValue =
   | KnownNumber
   | KnownBoolean
   /** undefined or null, after these effects. */
-  | { readonly is: "nothing"; readonly name: "undefined" | "null"; readonly effects: readonly Code[] }
+  | {
+      readonly is: "nothing";
+      readonly name: "undefined" | "null";
+      readonly effects: readonly Code[];
+      /** Whether it is that of a field that something may be assigned to, which the check has not come to yet. */
+      readonly isUnlearned?: boolean;
+    }
   /** The event that came in, after these effects. */
   | { readonly is: "event"; readonly effects: readonly Code[] }
   /** A plain copy of that, by `unpack`, after these effects. */
@@ -122,6 +133,15 @@ export type KnownValue =
   /** An array that is written in the source. */
   | { readonly is: "list"; readonly items: readonly KnownValue[] }
   | { readonly is: "data"; readonly shape: DataShape; readonly path: string }
+  /** A part of the data as it was in this version, of which it is only asked whether it is the same; undefined below 0. */
+  | {
+      readonly is: "reference";
+      readonly path: string;
+      readonly version: CodeLocal;
+      readonly effects: readonly Code[];
+    }
+  /** The bytes that an array lies in, and its place there. */
+  | { readonly is: "buffer" | "byteOffset"; readonly vector: EventVector }
   | {
       readonly is: "function";
       readonly node: FunctionNode;
@@ -137,6 +157,11 @@ export type KnownValue =
   | { readonly is: "builtin"; readonly name: string }
   | { readonly is: "given" }
   | { readonly is: "this" };
+
+/** The array that others are a part of, or itself. */
+export function wholeOf(vector: EventVector): EventVector {
+  return vector.of === undefined ? vector : wholeOf(vector.of);
+}
 
 /** A name's meaning. */
 export type Binding =

@@ -29,6 +29,8 @@ import { refuse } from "./refusal.ts";
 
 /** Rounds of a loop beyond which they are counted as it runs. */
 const MOST_ROUNDS = 65_536;
+/** Likewise, of a loop that may run less often: its bound would be far from what it takes. */
+const MOST_UNSURE_ROUNDS = 256;
 /** Rounds that no loop runs which counts them: it has run out of steps by then. */
 const MOST_COUNTED = 1 << 23;
 
@@ -212,7 +214,8 @@ function boundOf({ begin, step, isStrict }: LoopCounter, { int: end }: KnownNumb
   const of: EventVector | undefined = end.upTo ?? end.under;
   const rounds = Math.max(last - begin.lo + 1, 0);
   // Of a loop to a vector's end that begins before 0, the rounds before that are more than its elements.
-  if (of === undefined ? rounds > MOST_ROUNDS : begin.lo < 0) return undefined;
+  const most = end.lo === end.hi ? MOST_ROUNDS : MOST_UNSURE_ROUNDS;
+  if (of === undefined ? rounds > most : begin.lo < 0) return undefined;
   const isUnder = (isStrict && end.upTo !== undefined) || end.under !== undefined;
   return { of, rounds, hi: Math.max(last, begin.lo), under: isUnder ? of : undefined };
 }

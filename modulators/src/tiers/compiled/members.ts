@@ -1,8 +1,11 @@
 import type { Expression, MemberExpression, Node, SpreadElement } from "acorn";
 import { builtinOf } from "./builtins.ts";
-import { type Code, type CodeGlobal, type CodeLocal, f64, get, i32, many, op } from "./code.ts";
+import { type Code, type CodeLocal, f64, get, i32, many, op } from "./code.ts";
 import { bytesOfText, type DataShape, MOST_MEMBERS, MOST_TEXT_BYTES } from "./data-shape.ts";
 import type { EventCode } from "./event-code.ts";
+import { isNothing, isThere } from "./facts.ts";
+import type { FieldArrays } from "./field-arrays.ts";
+import { type CodeField, valueOfField } from "./fields.ts";
 import type { Fuel } from "./fuel.ts";
 import {
   booleanOf,
@@ -18,6 +21,7 @@ import {
   maybeOf,
   nothing,
   numberOf,
+  wholeOf,
   wide,
 } from "./known.ts";
 import type { ModuleText } from "./module-text.ts";
@@ -38,22 +42,19 @@ export interface CodePlace {
   readonly loops: number;
 }
 
-/** A field of the modulator, which outlives the call. */
-export interface CodeField {
-  readonly global: CodeGlobal;
-  readonly type: "number" | "boolean";
-}
-
 /** The parts of a program that expressions refer to, as far as they are known. */
 export interface CheckedParts {
   readonly text: ModuleText;
   readonly event: EventCode | undefined;
   readonly fields: Map<string, CodeField>;
+  readonly fieldArrays: FieldArrays;
   /** Parameters and shared objects, as data. */
   readonly parameters: KnownValue;
   readonly objects: KnownValue;
   /** A member of these, by its shape and path; undefined for a text that cannot be compared byte by byte. */
   readonly data: (shape: DataShape, path: string) => KnownValue | undefined;
+  /** The version of the data that this path leads into. */
+  readonly version: (path: string) => Code;
   readonly pin: (path: string) => unknown;
   readonly outputs: Outputs;
   readonly fuel: Fuel;
@@ -69,6 +70,8 @@ export abstract class MemberChecker {
 
   /** Stands for the code that is run exactly when what is checked now is: a branch or a loop's body has another one. */
   protected region: object = {};
+  /** Arrays that names no longer stand for. */
+  protected readonly stale = new Set<EventVector>();
 
   constructor(parts: CheckedParts) {
     this.parts = parts;
@@ -93,6 +96,7 @@ export abstract class MemberChecker {
     switch (binding.is) {
       case "constant":
       case "counter":
+        this.refuseStale(binding.value, node);
         return binding.value;
       case "variable": {
         const code = get(binding.local);
@@ -104,6 +108,15 @@ export abstract class MemberChecker {
       case "refused":
         return refuse(node, binding.why);
     }
+  }
+
+  /** Refuses an array that a field holds by now, or held before: under this name the language has it as it was. */
+  protected refuseStale(value: KnownValue, node: Node): void {
+    if ("vector" in value && this.stale.has(wholeOf(value.vector)))
+      refuse(
+        node,
+        "an array that has gone into a field, or that a field held, is compiled by the field's name",
+      );
   }
 
   protected written(text: string, node: Node): KnownValue {
@@ -131,8 +144,11 @@ export abstract class MemberChecker {
   }
 
   protected member(node: MemberExpression, place: CodePlace): KnownValue {
-    if (node.object.type === "Super" || node.optional) return refuse(node, "this member is not compiled");
+    if (node.object.type === "Super") return refuse(node, "this member is not compiled");
     const object = this.value(node.object, place);
+    if (node.optional && isNothing(object)) return nothing("undefined");
+    if (node.optional && !isThere(object))
+      return refuse(node, "?. is compiled where it is known what it asks");
     const { property } = node;
     if (node.computed)
       return property.type === "Literal" && typeof property.value === "string"
@@ -161,6 +177,8 @@ export abstract class MemberChecker {
       case "vector":
         if (name === "constructor" && object.vector.array !== undefined)
           return { is: "builtin", name: object.vector.array };
+        if ((name === "buffer" || name === "byteOffset") && object.effects.length === 0)
+          return { is: name, vector: object.vector };
         if (name !== "length" || object.effects.length > 0)
           return refuse(node, `"${name}" of a vector is not compiled`);
         return intOf(get(object.vector.length), { lo: 0, hi: MOST_LENGTH, upTo: object.vector });
@@ -177,6 +195,11 @@ export abstract class MemberChecker {
       case "this":
         if (name === "parameters" || name === "objects") return this.parts[name];
         return this.#own(name, node);
+      case "nothing":
+        // Where it is nothing to the end, the language throws.
+        if (object.isUnlearned === true)
+          return numberOf(many(...this.parts.fuel.stop(node, `"${name}" is read of undefined`), f64(0)));
+        return refuse(node, `"${name}" of ${nameOf(object)} is not compiled`);
       case "builtin":
         return builtinOf(`${object.name}.${name}`) ?? refuse(node, `${object.name}.${name} is not compiled`);
       default:
@@ -185,7 +208,13 @@ export abstract class MemberChecker {
   }
 
   /** A part of an object that is written in the source, and that nothing has changed since. */
-  #partOf({ entries, effects, urgent }: KnownObject, name: string, node: Node): KnownValue {
+  #partOf(object: KnownObject, name: string, node: Node): KnownValue {
+    const { entries, urgent, present } = object;
+    const why = `"${name}" is read of an object that is not there`;
+    const effects =
+      present === undefined
+        ? object.effects
+        : [...object.effects, this.parts.fuel.stopIf(op("i32.eqz", get(present)), node, why)];
     const entry = entries.findLast(one => one.from === "event" || one.name === name);
     if (urgent || entry === undefined || entry.from === "event")
       return refuse(node, `the object has no "${name}" that is compiled`);
@@ -193,7 +222,11 @@ export abstract class MemberChecker {
       const code = many(...effects, get(entry.local));
       return entry.isBoolean ? booleanOf(code) : numberOf(code);
     }
-    if (entry.from === "array") return { is: "vector", vector: entry.vector, effects };
+    if (entry.from === "array") {
+      const value: KnownValue = { is: "vector", vector: entry.vector, effects };
+      this.refuseStale(value, node);
+      return value;
+    }
     if (entry.from === "none") return nothing("undefined", effects);
     if (entry.from === "field" && effects.length === 0) return this.memberOf(EVENT, entry.field, node);
     return refuse(node, `"${name}" of the object is not compiled`);
@@ -201,10 +234,7 @@ export abstract class MemberChecker {
 
   #own(name: string, node: Node): KnownValue {
     const field = this.parts.fields.get(name);
-    if (field !== undefined) {
-      const code: Code = { is: "getGlobal", global: field.global };
-      return field.type === "number" ? numberOf(code) : booleanOf(code);
-    }
+    if (field !== undefined) return valueOfField(field);
     const method = this.parts.text.methods.get(name);
     if (method === undefined)
       return refuse(node, `"${name}" of the modulator is not compiled, or is not there yet`);
@@ -301,9 +331,16 @@ export function nameOf(value: KnownValue): string {
     case "list":
       return "a list";
     case "object":
+      if (value.present !== undefined) return "an object or undefined";
       return value.urgent ? "an urgent event" : "an object";
     case "numbers":
       return "a list of numbers";
+    case "reference":
+      return "an object or undefined";
+    case "buffer":
+      return "an array's buffer";
+    case "byteOffset":
+      return "an array's place";
     case "plain":
       return "an unpacked event";
     case "given":

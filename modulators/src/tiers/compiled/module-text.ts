@@ -35,8 +35,8 @@ export interface ModuleText {
   readonly derive: FunctionNode | undefined;
   /** The class's `enqueue`; undefined where it has that of `FifoModulator`. */
   readonly enqueue: FunctionNode | undefined;
-  /** Fields by their names; private ones begin with #. */
-  readonly fields: ReadonlyMap<string, Expression>;
+  /** Fields by their names, with what they hold at first, if anything; private ones begin with #. */
+  readonly fields: ReadonlyMap<string, Expression | undefined>;
   readonly methods: ReadonlyMap<string, FunctionNode>;
   /** Static functions that look at what the modulator is given, before it is made. */
   readonly checks: ReadonlyMap<StaticCheckName, FunctionNode>;

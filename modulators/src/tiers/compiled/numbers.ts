@@ -91,12 +91,16 @@ function within(range: IntRange): IntRange | undefined {
 /** The number as the language's operators on bits take it. */
 export function bits(value: KnownNumber): Code {
   if (value.int !== undefined) return value.code;
-  // The engine's own conversion gives a number, which lies in 32 bits: offset, it is a positive one that WebAssembly converts.
-  return op(
-    "i32.xor",
-    op("i32.trunc_sat_f64_u", op("f64.add", call("toInt32", value.code), f64(0x8000_0000))),
-    i32(LEAST_INT),
-  );
+  if (value.found !== undefined) {
+    const { test, value: there } = value.found;
+    return { is: "if", test, yes: [bits(there)], no: [i32(0)], type: "i32" };
+  }
+  // What is left of the integer beyond multiples of 2 ** 32: all of these operations are exact, and NaN, which infinities become, is converted to 0.
+  const whole: CodeLocal = { type: "f64" };
+  const high = op("f64.floor", op("f64.mul", tee(whole, op("f64.trunc", value.code)), f64(2 ** -32)));
+  const multiple: CodeLocal = { type: "f64" };
+  const low = op("f64.sub", get(whole), get(multiple));
+  return many(set(multiple, op("f64.mul", high, f64(2 ** 32))), op("i32.trunc_sat_f64_u", low));
 }
 
 export function compared(operator: string, a: KnownNumber, b: KnownNumber): KnownBoolean | undefined {

@@ -56,7 +56,8 @@ export abstract class ObjectChecker extends MemberChecker {
     for (const property of properties) {
       if (property.type === "SpreadElement") {
         const spread = this.value(property.argument, place);
-        if (spread.is !== "plain" && (spread.is !== "object" || spread.urgent))
+        const isWhole = spread.is === "object" && !spread.urgent && spread.present === undefined;
+        if (spread.is !== "plain" && (spread.is !== "object" || !isWhole))
           return refuse(
             property,
             `in an object, ...unpack(event) is compiled, and this is ${nameOf(spread)}`,
@@ -88,7 +89,8 @@ export abstract class ObjectChecker extends MemberChecker {
         node,
         "a part of an object is assigned to where it is compiled in the block that makes it",
       );
-    if (this.encoded.has(entries)) return refuse(node, "an object that has gone out is not written to");
+    if (this.encoded.has(entries))
+      return refuse(node, "an object that has gone out, or is held by a field, is not written to");
     const effects: Code[] = [];
     const entry = this.#entry(name, value, node, effects);
     entries.push(entry);
@@ -132,6 +134,8 @@ export abstract class ObjectChecker extends MemberChecker {
     if (value.is === "vector") {
       effects.push(...value.effects);
       const { vector } = value;
+      if (vector.made === undefined && vector.of !== undefined)
+        return refuse(node, "a part of an event's vector is compiled where it does not go out");
       return vector.made === undefined
         ? { from: "field", name, field: vector.name }
         : { from: "array", name, vector };

@@ -38,6 +38,10 @@ export abstract class VectorChecker extends AssignmentChecker {
     at: Node,
   ): KnownValue;
 
+  protected abstract arguments(node: CallExpression, place: CodePlace): KnownValue[];
+
+  protected abstract subarray(vector: EventVector, args: readonly KnownValue[], node: Node): KnownValue;
+
   /**
    * A loop over a vector's elements.
    *
@@ -110,6 +114,7 @@ export abstract class VectorChecker extends AssignmentChecker {
     node: CallExpression,
     place: CodePlace,
   ): KnownValue {
+    if (name === "subarray") return this.subarray(vector, this.arguments(node, place), node);
     const [first, ...more] = node.arguments;
     if (first === undefined || first.type === "SpreadElement")
       return refuse(node, `this call of ${name} is not compiled`);

@@ -162,6 +162,10 @@ test.each([
   "limit = this.parameters.above * 2; enqueue(event) { this.#let(event); } #let(event) { if (event.height > this.limit) super.enqueue(urgent(event)); }",
   "enqueue(event) { if (event.isOk) { super.enqueue(event); return; } super.enqueue({ height: 3 }); }",
   "static output = { name: 'Mean', description: { mean: 'float64' } }; enqueue({ height }) { super.enqueue({ mean: height / 2 }); }",
+  "last; enqueue(event) { if (this.last === undefined || this.last.height !== event.height) super.enqueue(event); const { height, isOk } = event; this.last = { height, isOk }; }",
+  "wanted; enqueue(event) { const { wanted } = this.objects; if (wanted !== this.wanted) super.enqueue(event); this.wanted = wanted; }",
+  "room = new Int32Array(0); enqueue({ celsius }) { if (celsius.length > this.room.length) this.room = new Int32Array(celsius.length); const bits = new Int32Array(celsius.buffer, celsius.byteOffset, celsius.length); for (let i = 0; i < bits.length; i++) this.room[i] = bits[i]; super.enqueue({ celsius: new Float32Array(this.room.buffer, 0, celsius.length) }); }",
+  "#part(a) { if (a < 0) return undefined; return a > 3 ? { a, isOk: true } : { a: 3, isOk: false }; } enqueue(event) { const part = this.#part(event.height); if (part === undefined) return; if (part.isOk) super.enqueue({ height: part.a }); }",
 ])("a class with %s is compiled", body => {
   expect(verdictOn(ofClass(body))).not.toBeInstanceOf(Refusal);
 });
@@ -184,8 +188,34 @@ test.each([
   ],
   ["enqueue(event) { super.enqueue({ height: 1 }); super.enqueue({ height: 2 }); }", "passed on twice"],
   ["enqueue(event) { for (let i = 0; i < 2; i++) super.enqueue(event); }", "in a loop"],
-  ["held; enqueue(event) { this.held = event; }", 'the field "held" has no value'],
-  ["queue = []; enqueue(event) { this.queue.push(event); }", "where it is a number, true or false"],
+  ["held; enqueue(event) { this.held = event; }", 'that "held" becomes an event is not compiled'],
+  ["queue = []; enqueue(event) { this.queue.push(event); }", "where it begins as a number"],
+  ["held; enqueue(event) { this.held = { a: 1 }; this.held = { b: 1 }; }", 'that "held" becomes an object'],
+  [
+    "held; enqueue(event) { const a = { b: 1 }; this.held = a; a.b = 2; }",
+    "has gone out, or is held by a field",
+  ],
+  ["held; enqueue(event) { this.held = { a: event.celsius }; }", 'that "held" becomes an object'],
+  [
+    "all = new Int8Array(3); enqueue(event) { this.all = event.celsius; }",
+    "an array that is not compiled there",
+  ],
+  [
+    "all = new Int8Array(3); enqueue(event) { const old = this.all; this.all = new Int8Array(2); if (old.length > 2) super.enqueue(event); }",
+    "is compiled by the field's name",
+  ],
+  [
+    "all = new Int8Array(3); enqueue(event) { const a = new Int8Array(3); this.all = a; a[1] = 2; }",
+    "is compiled by the field's name",
+  ],
+  [
+    "all = new Int8Array(3); enqueue(event) { for (let i = 0; i < 2; i++) this.all = new Int8Array(i); }",
+    "outside of loops",
+  ],
+  [
+    "all = new Int8Array(3); other = new Int8Array(3); enqueue(event) { this.all = this.other; }",
+    "an array that is not compiled there",
+  ],
   ["enqueue(event) { this.made = 1; }", 'declares no field "made"'],
   ["static needs = ['clock']; enqueue(event) {}", 'a static "needs"'],
   ["static periodMs = 10;", 'a static "periodMs"'],

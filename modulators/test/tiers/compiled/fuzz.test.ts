@@ -38,6 +38,15 @@ test.each([
   ["another part that is assigned to", ".second = ", ".second = 1 + "],
   ["another order of a list's items", /const \[(x\d+), (x\d+),/g, "const [$2, $1,"],
   ["another kind of a parameter", "typeof parameters.field === ", "typeof parameters.field !== "],
+  ["another object that a field holds", "this.held = { a: ", "this.held = { a: 1 + "],
+  ["another object of several returns", "return { c: a, d: true }", "return { c: 1 - a, d: true }"],
+  ["another part of an array", ".subarray(", ".subarray(1 + "],
+  ["another first array of a field", "Array(3);\n", "Array(4);\n"],
+  [
+    "another part of the data than a field's",
+    "this.kept !== parameters.levels",
+    "this.kept === parameters.levels",
+  ],
   ["a check that refuses less", "n < 3;", "n < 1e9;"],
 ] as const)("MOE-27: %s on one side alone is found by random programs", async (_, wrong, instead) => {
   await using fuzzer = new Fuzzer(text => text.replaceAll(wrong, instead));

@@ -156,6 +156,8 @@ class Writer {
   #arrays: string[] = [];
   #objects: string[] = [];
   #isClass = false;
+  /** The kind of the array that a field of the class holds. */
+  #fieldArray = "";
   #makes = false;
   #hasReturn = true;
 
@@ -219,9 +221,18 @@ class Writer {
       this.#readable.push("limit");
       this.#helpers.push("twice", "HOW[parameters.how]");
     }
-    const fields = "  n = 0;\n  #last = -1;\n  seen = false;\n  from = this.parameters.deep.by * 2;";
-    this.#assignable.push("this.n", "this.#last");
-    this.#readable.push("this.n", "this.#last", "this.from");
+    const array = this.#pick(ARRAYS);
+    const fields = `  n = 0;\n  #last = -1;\n  seen = false;\n  from = this.parameters.deep.by * 2;\n  held;\n  kept = undefined;\n  all = new ${array}(${this.#pick(["0", "3"])});`;
+    this.#assignable.push("this.n", "this.#last", "this.all[1]");
+    this.#readable.push(
+      "this.n",
+      "this.#last",
+      "this.from",
+      "this.all.length",
+      "(+this.all[0])",
+      "(+this.all[event.byte % 5])",
+    );
+    this.#fieldArray = array;
     const pass = this.#pick([
       "super.enqueue(event)",
       "super.enqueue(urgent(event))",
@@ -232,7 +243,11 @@ class Writer {
     const output = pass.includes("MADE")
       ? `static output = ${JSON.stringify({ name: "Made", description: MADE })};`
       : "";
-    const body = this.#body(3);
+    const held =
+      this.#random() < 0.5
+        ? []
+        : Array.from({ length: 1 + Math.floor(this.#random() * 4) }, () => this.#held());
+    const body = `${held.join("\n")}\n${this.#body(3)}`;
     const last = `if (${this.#probe()}) ${pass};\n    this.seen = ${this.#bool(1)};\n    ${this.#assignment()}`;
     const out = last.replace("CHANGED", () => this.#changed()).replace("MADE", () => this.#madeEvent());
     const members = {
@@ -336,7 +351,9 @@ class Writer {
   }
 
   #statement(depth: number): string {
-    const kind = Math.floor(this.#random() * 16);
+    if (this.#isClass && this.#random() < 0.1) return this.#held();
+    const kind = Math.floor(this.#random() * 17);
+    if (kind === 16) return this.#part();
     if (kind === 15) return this.#assembled();
     if (kind === 14) return this.#taken();
     if (kind === 13) return this.#record();
@@ -422,6 +439,77 @@ class Writer {
     this.#assignable.push(`${name}[${index}]`);
     this.#readable.push(`${name}.length`, `(+${name}[${index}])`, `(${name}[1] ?? ${this.#pick(LITERALS)})`);
     return `const ${name} = new ${kind}(${length}); ${name}[${index}] = ${this.#number(2)};`;
+  }
+
+  /** A part of an array, or its bytes as other numbers. */
+  #part(): string {
+    const [name, other] = [this.#name(), this.#name()];
+    const kind = this.#pick(ARRAYS);
+    const bytes = Number.parseInt(/\d+/.exec(kind)?.[0] ?? "8", 10) / 8;
+    const narrow = this.#pick(
+      ARRAYS.filter(one => Number.parseInt(/\d+/.exec(one)?.[0] ?? "8", 10) / 8 <= bytes),
+    );
+    const places = this.#pick([
+      `${this.#leaf()}`,
+      "1",
+      "1, 3",
+      "-2",
+      "0, -1",
+      `event.byte % 4, ${this.#leaf()}`,
+      "2, 1",
+    ]);
+    const text = `const ${name} = new ${kind}(4); ${name}[1] = ${this.#number(1)}; ${name}[event.byte % 4] = ${this.#leaf()};`;
+    this.#readable.push(`${other}.length`, `(+${other}[0])`, `(${other}[1] ?? 7)`);
+    this.#arrays.push(other);
+    this.#assignable.push(`${other}[0]`);
+    return this.#random() < 0.5
+      ? `${text} const ${other} = ${name}.subarray(${places});`
+      : `${text} const ${other} = new ${narrow}(${name}.buffer, ${this.#pick(["0", `${name}.byteOffset`])}, ${this.#pick(["1", "3", `${name}.length`])}); ${name}[2] = ${this.#leaf()};`;
+  }
+
+  /** Fields of the class that hold objects, arrays and parts of the parameters. */
+  #held(): string {
+    const [name, make] = [this.#name(), this.#name()];
+    const inner = this.#number(1);
+    return this.#pick([
+      () => {
+        this.#readable.push(name);
+        return `const ${name} = this.held ? ${inner} : this.kept === undefined ? 1 : 2;`;
+      },
+      () => `this.held = { a: ${this.#number(2)}, b: ${this.#bool(1)} };`,
+      () => `if (${this.#bool(1)}) this.held = undefined;`,
+      () => {
+        this.#readable.push(name);
+        return `let ${name} = ${inner}; if (this.held !== undefined && this.held.b) ${name} = this.held.a;`;
+      },
+      () => {
+        this.#readable.push(name);
+        return `let ${name} = 0; const ${make} = this.held; this.held = { b: ${this.#bool(0)}, a: ${this.#number(1)} }; if (${make}) ${name} = ${make}.a - this.held.a;`;
+      },
+      () => {
+        this.#readable.push(`${name}.c`);
+        return `const ${make} = (a, b) => { if (a > b) return { c: a, d: true }; if (b < 0) return { c: ${this.#number(1)}, d: false }; return a === b ? { c: 1, d: a > 3 } : { c: b, d: true }; }; const ${name} = ${make}(${this.#number(1)}, ${this.#number(1)});`;
+      },
+      () => {
+        this.#readable.push(name);
+        return `const ${make} = a => { if (a > ${this.#leaf()}) return undefined; return { c: a }; }; const ${make}m = ${make}(${this.#number(1)}); let ${name} = 2; if (${make}m !== undefined) ${name} = ${make}m.c;`;
+      },
+      () =>
+        `if (${this.#bool(1)}) this.all = new ${this.#fieldArray}(${this.#pick(["0", "2", "event.byte % 7", "event.wides.length"])});`,
+      () => {
+        const array = this.#name();
+        return `const ${array} = new ${this.#fieldArray}(4); ${array}[1] = ${this.#number(1)}; ${array}[3] = 2; ${this.#random() < 0.7 ? "" : `if (${this.#bool(0)}) `}this.all = ${this.#pick([array, `${array}.subarray(1)`])};`;
+      },
+      () => {
+        this.#readable.push(`(+${name}[2])`);
+        return `const ${name} = this.all; ${name}[2] = ${this.#number(1)};`;
+      },
+      () => {
+        this.#readable.push(name);
+        return `let ${name} = 0; if (this.kept !== parameters.levels) { ${name} = 1; this.kept = parameters.levels; }`;
+      },
+      () => `if (${this.#bool(0)}) this.kept = undefined;`,
+    ])();
   }
 
   /** An object that may go out, and whose parts are assigned to. */

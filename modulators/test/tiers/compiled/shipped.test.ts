@@ -7,21 +7,21 @@ import { exampleModulators, randomEventOf, standardModulators, verdictsOn } from
 test("of the standard modulators these are compiled beside a producer that does not know them", () => {
   expect(verdictsOn(standardModulators())).toMatchInlineSnapshot(`
     {
-      "aggregate": "the field "#window" is compiled where it is a number, true or false",
+      "aggregate": "the field "#window" is compiled where it begins as a number, true, false, undefined or a typed array",
       "cluster": "a class with its own "period" is not compiled",
       "compress": "Math.random is not compiled",
       "crop": "compiled",
-      "diff": "the field "#view" has no value to begin with",
+      "diff": ""#window" is there twice",
       "downsample": "compiled",
       "encrypt": "it has 44971 characters, and at most 32768 are compiled",
       "fifo": "compiled",
       "latest-per-key": "only classes that extend FifoModulator are compiled",
-      "packed-view": "the field "#view" has no value to begin with",
+      "packed-view": "compiled",
       "priority": "only classes that extend FifoModulator are compiled",
       "quantise": "Math.random is not compiled",
       "rate-limit": "a class with a static "needs" is not compiled",
       "sample": "compiled",
-      "view-filter": "the field "#view" has no value to begin with",
+      "view-filter": "compiled",
     }
   `);
 });

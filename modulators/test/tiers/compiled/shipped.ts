@@ -164,6 +164,11 @@ export function randomEventOf(of: Type, random: () => number): object {
     station: 5 + Math.floor(random() * 4),
     symbol: "GT",
     layer: 0,
+    // Some of the grid lies in the view.
+    latFirst: random() * 60,
+    latStep: -2,
+    lonFirst: random() * 360 - 180,
+    lonStep: 5,
   };
   const entries = of.root.fields.map(({ name, kind }) => {
     const value = kind.is === "vector" ? Float32Array.from({ length: rows * columns }, near) : near();
