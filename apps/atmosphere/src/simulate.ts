@@ -36,7 +36,11 @@ const session = connect(gateway, {
   backoff: { mostMs: 2000 },
   // A gateway that is away for long costs the oldest steps, not the simulation: a step is 1.5 MB, and a cluster may take some seconds.
   queue: { whenFull: "drop-oldest", bytes: 64 << 20 },
-  modulators: values.modulators === undefined ? {} : { most: Number(values.modulators) },
+  modulators: {
+    // To pack the view of a layer, of 37 KiB, takes a modulator longer than to filter small events.
+    mostPerEvent: 2_000_000,
+    ...(values.modulators !== undefined && { most: Number(values.modulators) }),
+  },
 });
 session.onStatus(({ state, error }) => {
   if (error !== undefined) console.error(`simulation: ${state}: ${error.message}`);

@@ -23,7 +23,7 @@ interface Costs {
   readonly viewerBytes: number;
 }
 
-/** Part of `eager`: the recorded session of a viewer, with eager handlers and without, in turn. */
+/** Part of `eager`: the recorded session of a viewer, with eager handlers, with such that its producer does not know, and without, in turn. */
 export async function eagerSession({ report, quick }: Context): Promise<void> {
   const { durationMs } = readViewingSession();
   const rounds = quick ? 1 : 3;
@@ -34,15 +34,19 @@ export async function eagerSession({ report, quick }: Context): Promise<void> {
   const [producer, producerWire, viewerWire] = ["field-producer", "wire", "wire"].map(
     name => new Worker(name),
   ) as [Worker, Worker, Worker];
-  const viewers = { eager: new Worker("viewer"), whole: new Worker("viewer") };
+  const viewers = {
+    eager: new Worker("viewer"),
+    strangers: new Worker("viewer"),
+    whole: new Worker("viewer"),
+  };
   const processes: Process[] = [gateway, producer, producerWire, viewerWire, ...Object.values(viewers)];
-  const costs: Record<keyof typeof viewers, Costs[]> = { eager: [], whole: [] };
+  const costs: Record<keyof typeof viewers, Costs[]> = { eager: [], strangers: [], whole: [] };
   try {
     const port = await producerWire.call<number>("open", gateway.port);
     const viewerPort = await viewerWire.call<number>("open", gateway.port);
     await producer.call("open", { port, steps: MODEL_STEPS[quick ? "quick" : "full"] });
     for (let round = -1; round < rounds; round++)
-      for (const kind of ["eager", "whole"] as const) {
+      for (const kind of ["eager", "strangers", "whole"] as const) {
         const viewer = viewers[kind];
         const [haste, more] = round < 0 ? [WARM_UP.haste * speed, WARM_UP.steps] : [speed, 1];
         const look = async (): Promise<Costs> => ({
@@ -52,7 +56,8 @@ export async function eagerSession({ report, quick }: Context): Promise<void> {
           producerBytes: await producerWire.call<number>("count"),
           viewerBytes: await viewerWire.call<number>("count"),
         });
-        await viewer.call("open", { port: viewerPort, isEager: kind === "eager" } satisfies OpenViewer);
+        const opened = { port: viewerPort, isEager: kind !== "whole", isStranger: kind === "strangers" };
+        await viewer.call("open", opened satisfies OpenViewer);
         const before = await look();
         await Promise.all([
           producer.call("produce", {
@@ -73,7 +78,7 @@ export async function eagerSession({ report, quick }: Context): Promise<void> {
   } finally {
     await Promise.all(processes.map(process => process.stop()));
   }
-  const { eager, whole } = costs;
+  const { eager, strangers, whole } = costs;
   const perSecond = (value: number): number => value / (durationMs / 1000);
   const total = ({ producer, gateway, viewer }: Costs): number => producer + gateway + viewer;
   for (const [kind, rows] of Object.entries(costs)) {
@@ -101,6 +106,13 @@ export async function eagerSession({ report, quick }: Context): Promise<void> {
     atMost(0.02),
   );
   report.metric("eager.total_cpu_session", compare(total), "x", atMost(0.3));
+  // Its modulators are texts that the producer does not know: compiled, and hosted in alarm mode.
+  report.metric(
+    "eager.strangers_total_cpu_session",
+    ratios(strangers.map(total), whole.map(total)),
+    "x",
+    atMost(0.3),
+  );
   report.metric(
     "eager.producer_bytes_session",
     compare(({ producerBytes }) => producerBytes),

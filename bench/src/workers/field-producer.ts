@@ -11,6 +11,8 @@ export interface Produce {
   readonly intervalMs: number;
 }
 
+/** Steps of a compiled modulator for one layer, as in the sample application. */
+const MOST_PER_LAYER = 2_000_000;
 const MODEL_SECONDS_PER_STEP = 7200;
 /** Every so many steps the viewer is waited for: what cannot keep up takes longer, and costs what it costs. */
 const STEPS_AHEAD = 4;
@@ -36,7 +38,8 @@ serve({
         })),
       );
     }
-    producer = await connect(`127.0.0.1:${port}`).channel(CHANNELS.ozone, GridData).produce();
+    const session = connect(`127.0.0.1:${port}`, { modulators: { mostPerEvent: MOST_PER_LAYER } });
+    producer = await session.channel(CHANNELS.ozone, GridData).produce();
   },
   /** Answers when every consumer has handled the last. */
   async produce({ steps, intervalMs }: Produce) {

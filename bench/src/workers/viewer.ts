@@ -17,6 +17,8 @@ import { serve } from "../worker.ts";
 export interface OpenViewer {
   readonly port: number;
   readonly isEager: boolean;
+  /** Whether its modulators are texts that the producer does not know. */
+  readonly isStranger?: boolean;
 }
 
 const { changes } = readViewingSession();
@@ -34,13 +36,18 @@ function look({ values }: GridData): void {
 }
 
 /** Each view has its own shared view and its own pair of modulator and demodulator, as on the page. */
-async function openEager(): Promise<typeof apply> {
+async function openEager(isStranger: boolean): Promise<typeof apply> {
   const views = new Map<number, { shared: SharedObject<View>; consumer: Consumer<GridData> }>();
   const channel = session.channel(CHANNELS.ozone, GridData);
-  const pairOf = (shared: SharedObject<View>, threshold?: number): EagerHandler =>
-    threshold === undefined
-      ? viewFilter(shared, { packed: true })
-      : (diff(shared, threshold) as EagerHandler);
+  const pairOf = (shared: SharedObject<View>, threshold?: number): EagerHandler => {
+    const pair =
+      threshold === undefined
+        ? viewFilter(shared, { packed: true })
+        : (diff(shared, threshold) as EagerHandler);
+    const { modulator } = pair;
+    if (!isStranger || modulator === undefined) return pair;
+    return { ...pair, modulator: { ...modulator, source: `${modulator.source}\n// Another one.` } };
+  };
   return async change => {
     const known = views.get(change.view);
     if ("changes" in change) return known?.shared.update(change.changes);
@@ -100,9 +107,9 @@ function hasChanged(
 }
 
 serve({
-  async open({ port, isEager }: OpenViewer) {
+  async open({ port, isEager, isStranger = false }: OpenViewer) {
     session = connect(`127.0.0.1:${port}`);
-    apply = isEager ? await openEager() : await openWhole();
+    apply = isEager ? await openEager(isStranger) : await openWhole();
     for (const change of opening) await apply(change);
   },
   /** Does what was recorded, so many times as fast. Answers when the last change is in force. */
