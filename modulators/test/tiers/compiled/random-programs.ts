@@ -231,6 +231,8 @@ class Writer {
       "this.all.length",
       "(+this.all[0])",
       "(+this.all[event.byte % 5])",
+      "(this.held === undefined ? 5 : this.held.a)",
+      "(this.kept === parameters.levels ? 1 : 2)",
     );
     this.#fieldArray = array;
     const pass = this.#pick([
@@ -353,7 +355,7 @@ class Writer {
   #statement(depth: number): string {
     if (this.#isClass && this.#random() < 0.1) return this.#held();
     const kind = Math.floor(this.#random() * 17);
-    if (kind === 16) return this.#part();
+    if (kind === 16) return this.#random() < 0.5 ? this.#several() : this.#part();
     if (kind === 15) return this.#assembled();
     if (kind === 14) return this.#taken();
     if (kind === 13) return this.#record();
@@ -441,6 +443,17 @@ class Writer {
     return `const ${name} = new ${kind}(${length}); ${name}[${index}] = ${this.#number(2)};`;
   }
 
+  /** An object that one of several returns gives. */
+  #several(): string {
+    const [name, make] = [this.#name(), this.#name()];
+    const text = `const ${make} = (a, b) => { if (a > b) return { c: a, d: true }; if (b < 0) return { c: ${this.#number(1)}, d: false }; return a === b ? { c: 1, d: a > 3 } : { c: b, d: true }; }; const ${name} = ${make}(${this.#number(1)}, ${this.#number(1)});`;
+    this.#readable.push(`${name}.c`, `Number(${name}.d)`);
+    const test = `${name}.d && ${name}.c > ${this.#leaf()}`;
+    return this.#hasReturn
+      ? `${text} if (${test}) return ${this.#bool(0)};`
+      : `${text} if (${test}) this.n += ${name}.c;`;
+  }
+
   /** A part of an array, or its bytes as other numbers. */
   #part(): string {
     const [name, other] = [this.#name(), this.#name()];
@@ -485,10 +498,6 @@ class Writer {
       () => {
         this.#readable.push(name);
         return `let ${name} = 0; const ${make} = this.held; this.held = { b: ${this.#bool(0)}, a: ${this.#number(1)} }; if (${make}) ${name} = ${make}.a - this.held.a;`;
-      },
-      () => {
-        this.#readable.push(`${name}.c`);
-        return `const ${make} = (a, b) => { if (a > b) return { c: a, d: true }; if (b < 0) return { c: ${this.#number(1)}, d: false }; return a === b ? { c: 1, d: a > 3 } : { c: b, d: true }; }; const ${name} = ${make}(${this.#number(1)}, ${this.#number(1)});`;
       },
       () => {
         this.#readable.push(name);
