@@ -184,8 +184,13 @@ export class Account {
     return Math.max(0, this.#missing + owed - this.#verdict.told - this.#spoilt - this.#lacking);
   }
 
-  /** Nothing more comes of these sources for the time being. @returns what was wrong since the last time, and where */
-  close(all: readonly Source[]): Judgement {
+  /**
+   * Nothing more comes of these sources for the time being.
+   *
+   * @param isFileWhole whether the history's file has all that was to be kept: else modulators begin behind what it has, and make some of it again
+   * @returns what was wrong since the last time, and where
+   */
+  close(all: readonly Source[], isFileWhole = true): Judgement {
     // What a killed producer had raised and was not told to be taken may have been taken all the same; and what was raised before somebody had
     // subscribed may have been on its way then.
     let mayMiss = 0;
@@ -210,6 +215,10 @@ export class Account {
     const verdict = this.#verdict;
     // What came spoilt is counted as that.
     verdict.lostUntold = Math.max(0, this.#missing - verdict.told - this.#spoilt - this.#lacking);
+    if (!isFileWhole && this.#category === "modulated_kept") {
+      verdict.repeatedInPart += verdict.duplicated;
+      verdict.duplicated = 0;
+    }
     // What had been told did come, in the end.
     verdict.late = Math.min(this.#late, this.#lost);
     this.#lost += verdict.lostUntold - verdict.late;

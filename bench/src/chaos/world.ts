@@ -216,10 +216,10 @@ export class World {
   /** Ends the faults: waits until everybody has seen or been told everything, or nothing more comes, and judges. */
   async settle(): Promise<Outcome> {
     const ended = this.#ended.slice(this.#endedBefore);
-    if (this.#isForgetful || this.gateway.hasSalvaged) for (const reader of this.#readers) reader.forgive();
+    const isFileWhole = !this.#isForgetful && !this.gateway.hasSalvaged;
+    if (!isFileWhole) for (const reader of this.#readers) reader.forgive();
     // Nobody knows any more what a gateway had of producers that have gone, where neither it nor its file could hand that on.
     const keeps = this.gateways.length === 1;
-    const isFileWhole = !this.#isForgetful && !this.gateway.hasSalvaged;
     for (const source of ended) {
       const isInFile = keeps && isKept(source.channel);
       if (isInFile ? this.#gatewayEnded && !isFileWhole : this.#gatewayDied) source.due = 0;
@@ -237,7 +237,7 @@ export class World {
     const notes: string[] = isWhole ? [] : judged.flatMap(({ away }) => away);
     let endedConsumers = 0;
     for (const consumer of judged) {
-      for (const one of consumer.close(this.#sources())) {
+      for (const one of consumer.close(this.#sources(), isFileWhole)) {
         add(verdicts[one.category], one.verdict);
         notes.push(...one.notes);
       }
