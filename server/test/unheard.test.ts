@@ -260,39 +260,66 @@ test("PROV-5: a new consumer is told where a source is that its modulator has no
   });
 });
 
+/** A consumer whose modulator runs beside the gateway, for a producer of three events of which the modulator has been through the first. */
+async function besideGateway() {
+  let token = "";
+  const gateway = await start({
+    resumeWindowMs: 200,
+    modulating: (_, shown) => {
+      token = shown;
+      return { ready: Promise.resolve(), close: () => Promise.resolve() };
+    },
+  });
+  const beside = await RawClient.connect(gateway, false);
+  beside.say({ kind: "Hello", protocol: PROTOCOL, name: "", modulating: token });
+  await beside.next("Welcome");
+  const producer = await RawProducer.open(gateway, { source: RAW, modulates: false });
+  const consumer = await RawClient.connect(gateway);
+  open(consumer, { modulator });
+  const { request, derived } = await beside.next("Install");
+  const installed = { schema, needs: [], reads: schema, cpuMs: 0, tier: "", tierWhy: "" };
+  beside.say({ kind: "Installed", request, derived, ...installed });
+  let asked = 0;
+  while (asked === 0) asked = (await producer.next("Demand")).request;
+  producer.say({ kind: "Noted", request: asked });
+  await consumer.next("ConsumerOpened");
+  producer.say(at(producer, 0n));
+  raise(producer, producer.channel, 3);
+  await producer.isAlive();
+  const made = { ...at(producer, 1n), channel: derived, source: MADE, origin: RAW, through: 1n };
+  beside.say(made as Outgoing);
+  expect(await consumer.next("Position")).toMatchObject({ source: MADE, origin: RAW, through: 1n });
+  return {
+    ...{ gateway, beside, producer, consumer, derived },
+    async [Symbol.asyncDispose]() {
+      for (const client of [beside, producer, consumer]) client[Symbol.dispose]();
+      await gateway.close();
+    },
+  };
+}
+
 test.for([true, false])(
   "PROV-5: where the process beside the gateway goes with events of a producer that has gone, their consumer is told (cut off: %o)",
   async isCut => {
-    let token = "";
-    await using gateway = await start({
-      resumeWindowMs: 200,
-      modulating: (_, shown) => {
-        token = shown;
-        return { ready: Promise.resolve(), close: () => Promise.resolve() };
-      },
-    });
-    using beside = await RawClient.connect(gateway, false);
-    beside.say({ kind: "Hello", protocol: PROTOCOL, name: "", modulating: token });
-    await beside.next("Welcome");
-    using producer = await RawProducer.open(gateway, { source: RAW, modulates: false });
-    using consumer = await RawClient.connect(gateway);
-    open(consumer, { modulator });
-    const { request, derived } = await beside.next("Install");
-    const installed = { schema, needs: [], reads: schema, cpuMs: 0, tier: "", tierWhy: "" };
-    beside.say({ kind: "Installed", request, derived, ...installed });
-    let asked = 0;
-    while (asked === 0) asked = (await producer.next("Demand")).request;
-    producer.say({ kind: "Noted", request: asked });
-    await consumer.next("ConsumerOpened");
-    producer.say(at(producer, 0n));
-    raise(producer, producer.channel, 3);
-    await producer.isAlive();
-    const made = { ...at(producer, 1n), channel: derived, source: MADE, origin: RAW, through: 1n };
-    beside.say(made as Outgoing);
-    expect(await consumer.next("Position")).toMatchObject({ source: MADE, origin: RAW, through: 1n });
-    if (isCut) await producer.cut();
-    else await closes(producer);
-    await beside.cut();
-    expect(await consumer.next("Position")).toMatchObject({ source: RAW, origin: RAW, raised: 3n });
+    await using rig = await besideGateway();
+    if (isCut) await rig.producer.cut();
+    else await closes(rig.producer);
+    await rig.beside.cut();
+    expect(await rig.consumer.next("Position")).toMatchObject({ source: RAW, origin: RAW, raised: 3n });
   },
 );
+
+test("PROV-6: what is made of a producer that has gone comes with its source, for those who listen since then", async () => {
+  await using rig = await besideGateway();
+  const { gateway, beside, producer, derived } = rig;
+  await producer.cut();
+  using later = await RawClient.connect(gateway);
+  open(later, { modulator });
+  await later.next("ConsumerOpened");
+  const made = { channel: derived, producer: producer.number, raised: 2, after: 1, through: 2 };
+  const run = { ...made, token: 0n, parameters: 0, flags: 0 };
+  beside.send(encodeRun(run, [{ bytes: new Uint8Array(8), start: 0, end: 8 }]));
+  const position = { producer: producer.number, source: MADE, origin: RAW, raised: 1n, through: 1n };
+  expect(await later.next("Position")).toMatchObject(position);
+  expect(await later.next("Events")).toMatchObject({ producer: producer.number, raised: 2 });
+});

@@ -221,6 +221,14 @@ export class Channel {
     );
   }
 
+  /** Sends what a modulator made of the last events of a producer that has gone: whoever listens since then does not know its source. */
+  fanOutLate(frame: EventsFrame, from: Connection): void {
+    const position = this.lanes.goneAt(frame.producer, frame.isUrgent);
+    if (position !== undefined)
+      this.listeners.tell(this.#placed({ ...position, channel: this.number }), from);
+    this.fanOut(frame, from, 0);
+  }
+
   /**
    * Stamps the run where it lies and sends the very same bytes to everyone who listens, but not back to its sender.
    *

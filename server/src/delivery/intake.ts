@@ -87,9 +87,10 @@ export class Intake {
     // Events of an endpoint that was just closed may still be under way.
     if (derived === undefined || manager === undefined) return;
     // With its last producer goes what the channel's types are known by.
-    if (producer !== undefined && !derived.mayBe(frame.token))
+    if (producer === undefined) return derived.channel.fanOutLate(frame, connection);
+    if (!derived.mayBe(frame.token))
       throw new JechoError("FRAME_UNEXPECTED", "a run of a type that its modulator did not declare");
-    derived.channel.fanOut(frame, connection, producer?.connection.process ?? 0);
+    derived.channel.fanOut(frame, connection, producer.connection.process);
   }
 
   /** The producer for whose process this connection runs the modulator. */

@@ -161,6 +161,12 @@ export class GatewayLanes {
     return newest;
   }
 
+  /** The position of a producer that has gone, if it is one; undefined where it is here, or not known any more. */
+  goneAt(producer: number, urgent: boolean): Position | undefined {
+    const lane = this.#of(producer, urgent) === undefined ? this.#goneOf(producer, urgent) : undefined;
+    return lane && positionOf(lane, 0);
+  }
+
   /** The producer has gone. @param awaitedUntil how long it may come back, in Unix milliseconds @returns where it was */
   leave(producer: number, awaitedUntil = 0): SourceAt[] {
     this.#newest = undefined;
