@@ -4,12 +4,14 @@ import { connect, type } from "@jecho/client";
 import { createGateway } from "@jecho/server";
 import { expect, test } from "@playwright/test";
 import { build } from "vite";
+import { killSharedWorkers } from "../src/shared-workers.ts";
 
 const PAGE = fileURLToPath(new URL("../pages/react/", import.meta.url));
 const README = new URL("../../react/README.md", import.meta.url);
 const Reading = type("Reading", { station: "uint32", celsius: "float32" });
 
-test("the program in React's README shows what it asks for, in StrictMode, and leaves nothing behind", async ({
+test("the program in React's README shows what it asks for, in StrictMode, goes on when its SharedWorker dies, and leaves nothing behind", async ({
+  browser,
   page,
 }) => {
   test.setTimeout(120_000);
@@ -39,6 +41,11 @@ test("the program in React's README shows what it asks for, in StrictMode, and l
       return button.textContent();
     })
     .toBe("live: station 8 has 8.5 degrees");
+  await killSharedWorkers(browser);
+  await expect(button).toHaveText("live: station 8 has no degrees");
+  await expect.poll(() => producer.demand.total).toBe(1);
+  publish();
+  await expect(button).toHaveText("live: station 8 has 8.5 degrees");
   await page.evaluate(() => globalThis.leave());
   await expect.poll(() => producer.demand.total).toBe(0);
   await expect.poll(() => gateway.stats()).toMatchObject({ connections: 1, derivedChannels: 0 });

@@ -15,6 +15,7 @@ import {
   useContext,
   useEffect,
   useMemo,
+  useRef,
   useState,
   useSyncExternalStore,
 } from "react";
@@ -24,8 +25,8 @@ export type JechoProviderProps = { readonly children?: ReactNode } & (
   | {
       /** The gateway's, as `connect` takes it. Another one is another session. */
       readonly address: string;
-      /** Options of `connect`, as they are when the session is made; a new provider (`key`) takes others. */
-      readonly options?: ConnectOptions;
+      /** Options of `connect`, as they are when a session is made, or what is asked for them then. */
+      readonly options?: ConnectOptions | (() => ConnectOptions);
       /** None: there is one way or the other. */
       readonly session?: undefined;
     }
@@ -39,43 +40,81 @@ export type JechoProviderProps = { readonly children?: ReactNode } & (
     }
 );
 
-const SessionContext = createContext<Session | undefined>(undefined);
+/** Before a session whose end may pass is followed by a new one. */
+const SUCCEED_MS = 500;
 
-/** Of whom there is no session yet, on the server, and while the page is being taken over. */
-const CONNECTING: Status = { state: "connecting", since: 0 };
+/** What a provider gives to the components in it. */
+interface Provided {
+  readonly session: Session | undefined;
+  /** Makes another session; undefined where the session is somebody else's. */
+  readonly reconnect: (() => void) | undefined;
+}
+
 const nothing = (): void => {};
+const ProvidedContext = createContext<Provided>({ session: undefined, reconnect: undefined });
+
+/** Of whom there is no session yet: on a server, and while its page is being taken over, which looks the same at any time. */
+const ON_SERVER: Status = { state: "connecting", since: 0 };
+const CONNECTING: Status = { state: "connecting", since: Date.now() };
+
+/** Whether a session has ended by what may pass, as where its connection's thread has died. */
+function mayPass({ state, error }: Status): boolean {
+  return state === "refused" && error?.retry === true;
+}
 
 /**
- * Gives the components in it a session with a gateway: connects when it is mounted, and closes the session when it goes. Nothing is connected on a server.
+ * Gives the components in it a session with a gateway: connects when it is mounted, and closes the session when it goes. A session that ended by what may pass
+ * (`error.retry`) is followed by a new one. Nothing is connected on a server.
  *
  * @throws JechoError `ARGUMENT_INVALID` to the nearest error boundary, for an address that is none
  */
 export function JechoProvider({ children, address, options, session }: JechoProviderProps): ReactNode {
   const [own, setOwn] = useState<Session>();
   const [failure, setFailure] = useState<unknown>();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: an object that is written anew each time is no other session
+  const [attempt, setAttempt] = useState(0);
+  const again = useCallback(() => setAttempt(count => count + 1), []);
+  const newest = useRef(options);
+  useEffect(() => {
+    newest.current = options;
+  });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new attempt is a new session
   useEffect(() => {
     if (address === undefined) return;
     let opened: Session;
     try {
-      opened = connect(address, options);
+      opened = connect(address, typeof newest.current === "function" ? newest.current() : newest.current);
     } catch (error) {
       setFailure(error);
       return;
     }
     setOwn(opened);
+    let successor: ReturnType<typeof setTimeout> | undefined;
+    const stop = opened.onStatus(status => {
+      if (mayPass(status)) successor = setTimeout(again, SUCCEED_MS);
+    });
     return () => {
+      stop();
+      clearTimeout(successor);
       setOwn(undefined);
       void opened.close();
     };
-  }, [address]);
+  }, [address, attempt, again]);
+  const value = useMemo(
+    () => (address === undefined ? { session, reconnect: undefined } : { session: own, reconnect: again }),
+    [address, session, own, again],
+  );
   if (failure !== undefined) throw failure;
-  return createElement(SessionContext.Provider, { value: session ?? own }, children);
+  return createElement(ProvidedContext.Provider, { value }, children);
 }
 
 /** The session of the nearest `JechoProvider`; undefined before that has connected, and on a server. */
 export function useSession(): Session | undefined {
-  return useContext(SessionContext);
+  return useContext(ProvidedContext).session;
+}
+
+/** Begins again with a new session, by the provider's newest options: for one that was refused. Does nothing where the session is somebody else's. */
+export function useReconnect(): () => void {
+  return useContext(ProvidedContext).reconnect ?? nothing;
 }
 
 /** What has a status: a session, or a consumer. */
@@ -84,16 +123,21 @@ interface HasStatus {
   onStatus(listener: (status: Status) => void): () => void;
 }
 
-/** How something is doing: the provider's session, unless another session or a consumer is given; `connecting` while there is none. */
+/**
+ * How something is doing: the provider's session, unless another session or a consumer is given. It is `connecting` while there is none, and `reconnecting`
+ * where the provider is about to make a new one.
+ */
 export function useStatus(of?: HasStatus): Status {
-  const session = useSession();
+  const { session, reconnect } = useContext(ProvidedContext);
   const watched = of ?? session;
   const subscribe = useCallback((changed: () => void) => watched?.onStatus(changed) ?? nothing, [watched]);
-  return useSyncExternalStore(
+  const status = useSyncExternalStore(
     subscribe,
     () => watched?.status ?? CONNECTING,
-    () => CONNECTING,
+    () => ON_SERVER,
   );
+  const isFollowed = reconnect !== undefined && watched === session && mayPass(status);
+  return useMemo(() => (isFollowed ? { ...status, state: "reconnecting" } : status), [isFollowed, status]);
 }
 
 /**

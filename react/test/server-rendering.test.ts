@@ -5,6 +5,7 @@ import {
   useDemand,
   useEvents,
   useProducer,
+  useReconnect,
   useShared,
   useStatus,
 } from "@jecho/react";
@@ -17,6 +18,7 @@ const Tick = type("Tick", { n: "uint32" });
 
 function Everything() {
   const status = useStatus();
+  useReconnect()();
   const channel = useChannel("ticks", Tick);
   const { latest, status: events } = useEvents(channel, { keep: 3 });
   const { state } = useShared({ station: 7 });

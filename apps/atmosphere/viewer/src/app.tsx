@@ -1,10 +1,11 @@
+import type { JechoError } from "@jecho/client";
+import { useSession } from "@jecho/react";
 import { type CSSProperties, type ReactNode, useCallback, useEffect, useEffectEvent, useState } from "react";
 import { LAYER_PRESSURES_HPA } from "../../src/model/layers.ts";
 import { colourMap } from "./drawing/colour-map.ts";
 import { ColourRange } from "./drawing/colour-range.ts";
 import { clamp, normaliseLongitude, type Place } from "./drawing/projection.ts";
-import { lookLabel } from "./handed-page.ts";
-import { useHandoverToken } from "./handover-link.ts";
+import { type HandedPage, handedPage, lookLabel } from "./handed-page.ts";
 import { keepColours, keptColours } from "./kept-colours.ts";
 import type { Look } from "./look.ts";
 import { lookOf, PageAddress, scalesOf, viewsOf } from "./page-address.ts";
@@ -12,11 +13,10 @@ import type { PageState } from "./page-state.ts";
 import { PageHead } from "./panels/header.tsx";
 import { LookPanel } from "./panels/look-panel.tsx";
 import { PeoplePanel } from "./panels/people-panel.tsx";
-import { SignIn, wantsToken } from "./panels/sign-in.tsx";
 import { SteeringPanel } from "./panels/steering.tsx";
 import { TakingOver } from "./panels/taking-over.tsx";
 import { TrafficPanel } from "./panels/traffic-panel.tsx";
-import { type SessionState, useSession, useStatusFeed } from "./session.ts";
+import { useStatusFeed } from "./session.ts";
 import { Traffic } from "./traffic.ts";
 import { type Arrangement, arrange, arrangementOf } from "./views/arrangement.ts";
 import { GlobeView } from "./views/globe.tsx";
@@ -28,20 +28,41 @@ const TOP_LAYER = LAYER_PRESSURES_HPA.length - 1;
 /** 10 hPa, where most of the ozone is. */
 const FIRST_LAYER = LAYER_PRESSURES_HPA.indexOf(10);
 
-/** The whole page: one session, and the desk with what is seen through it. */
-export function App({ address }: { address: string }): ReactNode {
-  const token = useHandoverToken();
-  const sessionState = useSession(address, token);
-  const { handed, isTakingOver, status, retry } = sessionState;
-  if (wantsToken(status.error)) return <SignIn error={status.error} onRetry={retry} />;
-  // What another device had is on the desk from the beginning; until it is known there is none.
-  if (isTakingOver) return <TakingOver state={sessionState} />;
-  return <Desk key={handed === undefined ? "" : token} sessionState={sessionState} />;
+export interface AppProps {
+  /** The token by which the session takes over what another device had open; undefined once it has, or where it does not. */
+  readonly handover: string | undefined;
+  readonly onUsed: () => void;
+  /** The newest trouble that no view is to blame for. */
+  readonly fault: JechoError | undefined;
+  /** Begins again with a new session: for one that was refused. */
+  readonly onRetry: () => void;
 }
 
+/** The whole page: the desk with what is seen through the session. */
+export function App({ handover, onUsed, fault, onRetry }: AppProps): ReactNode {
+  const session = useSession();
+  const [handed, setHanded] = useState<HandedPage>();
+  const keep = useEffectEvent((page: HandedPage): void => {
+    setHanded(page);
+    onUsed();
+  });
+  useEffect(() => {
+    if (session === undefined || handover === undefined) return;
+    // Why it fails stands in the session's status.
+    session.inheritance().then(
+      inheritance => keep(handedPage(session, inheritance)),
+      () => {},
+    );
+  }, [session, handover]);
+  // What another device had is on the desk from the beginning; until it is known there is none.
+  if (handover !== undefined) return <TakingOver onRetry={onRetry} />;
+  return <Desk key={handed === undefined ? "" : "handed"} handed={handed} fault={fault} onRetry={onRetry} />;
+}
+
+type DeskProps = Pick<AppProps, "fault" | "onRetry"> & { readonly handed: HandedPage | undefined };
+
 /** What is chosen in common, and who gets to know of it. */
-function Desk({ sessionState }: { sessionState: SessionState }): ReactNode {
-  const { session, status, fault, handed, retry } = sessionState;
+function Desk({ handed, fault, onRetry }: DeskProps): ReactNode {
   const [arrangement] = useState(() => {
     const kinds = handed?.views.map(({ kind }) => kind) ?? [];
     return kinds.length > 0 ? arrange(kinds) : arrangementOf(location.search);
@@ -57,13 +78,13 @@ function Desk({ sessionState }: { sessionState: SessionState }): ReactNode {
     ...(handed?.look ?? lookOf(location.search)),
   }));
   const label = lookLabel(look);
-  const { feed, latest } = useStatusFeed(session, label, handed);
+  const { feed, latest } = useStatusFeed(label, handed);
   const [traffic] = useState(() => new Traffic());
   const [views] = useState(() => new ShownViews());
   useEffect(() => feed && traffic.produced.add(feed.produced), [traffic, feed]);
   useEffect(() => feed && traffic.of("status").add(feed), [traffic, feed]);
   const [address] = useState(() => new PageAddress());
-  const page: PageState = { session, status, feed, latest, traffic, views, address };
+  const page: PageState = { feed, latest, traffic, views, address };
   const [layerRange] = useState(() => new ColourRange(scalesOf(location.search).scale));
   const [sectionRange] = useState(() => new ColourRange(scalesOf(location.search).sectionScale));
   const change = useCallback((patch: Partial<Look>) => setLook(before => ({ ...before, ...patch })), []);
@@ -122,7 +143,7 @@ function Desk({ sessionState }: { sessionState: SessionState }): ReactNode {
   const earth = { page, look, onPlace: choosePlace, onLayerStep: stepLayer, range: layerRange };
   return (
     <>
-      <PageHead page={page} fault={fault} onRetry={retry} />
+      <PageHead page={page} fault={fault} onRetry={onRetry} />
       <main className="desk">
         <div className="views" style={styleOf(arrangement)}>
           {arrangement.kinds.map((kind, i) => {

@@ -49,6 +49,7 @@ interface Receiver {
   readonly options: Pick<SubscribeOptions, "signal" | "queue" | "onError" | "onMissed">;
 }
 
+/** Not `useEvents` and `useShared`: its events go to a canvas past React, and consumer and view outlive renderings, modes and replays, or come from another device. */
 export class FieldSubscription {
   readonly #session: Session;
   readonly #receive: (event: FieldEvent) => void;

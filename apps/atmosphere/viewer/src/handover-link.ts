@@ -1,5 +1,6 @@
 /** The link with which another device takes this page over: its token stands in the fragment, which no server gets to see. */
 import { JechoError, type Session } from "@jecho/client";
+import { useSession } from "@jecho/react";
 import { useCallback, useEffect, useState } from "react";
 import { accessToken, TOKEN } from "./access-token.ts";
 import { takeFromFragment } from "./fragment.ts";
@@ -28,11 +29,12 @@ export interface HandoverLink {
 /** A token that is about to expire is of no use to somebody who has to find the phone first. */
 const LEAST_VALID_MS = 20_000;
 
-/** A link for another device, made when it is `wanted` and kept as long as it is good. */
+/** A link for another device, made when it is `wanted` of a session that is `live`, and kept as long as it is good. */
 export function useHandoverLink(
-  session: Session | undefined,
   wanted: boolean,
+  isLive: boolean,
 ): { link: HandoverLink | undefined; error: JechoError | undefined; renew: () => void } {
+  const session = useSession();
   const [made, setMade] = useState<{ session: Session; link: HandoverLink }>();
   const [error, setError] = useState<JechoError>();
   const link = made?.session === session ? made?.link : undefined;
@@ -56,15 +58,11 @@ export function useHandoverLink(
   const isGood = link !== undefined && link.expiresAt - Date.now() > LEAST_VALID_MS;
   // biome-ignore lint/correctness/useExhaustiveDependencies: looked at when it is opened, not whenever time goes on
   useEffect(() => {
-    if (wanted && !isGood) renew();
-  }, [wanted, renew]);
+    if (wanted && isLive && !isGood) renew();
+  }, [wanted, isLive, renew]);
   // A token does not outlive the connection that it was made at.
-  useEffect(
-    () =>
-      session?.onStatus(({ state }) => {
-        if (state !== "live") setMade(undefined);
-      }),
-    [session],
-  );
+  useEffect(() => {
+    if (!isLive) setMade(undefined);
+  }, [isLive]);
   return { link, error, renew };
 }

@@ -1,15 +1,50 @@
+import type { JechoError } from "@jecho/client";
+import { JechoProvider, useReconnect, useSession, useStatus } from "@jecho/react";
+import { useEffect, useState } from "react";
 import { createRoot } from "react-dom/client";
 import { AnyChannelPage, useChannelName } from "./any-channel/page.tsx";
-import { App } from "./app.tsx";
+import { App, type AppProps } from "./app.tsx";
+import { useHandoverToken } from "./handover-link.ts";
+import { SignIn, wantsToken } from "./panels/sign-in.tsx";
+import { connectOptions } from "./session.ts";
 import "./styles.css";
 
 function Page() {
+  const token = useHandoverToken();
+  return <Connected key={token} token={token} />;
+}
+
+/** One session, which with a token takes over what another device had open. */
+function Connected({ token }: { token: string | undefined }) {
+  /** A token is good once: what comes after begins anew. */
+  const [handover, setHandover] = useState(token);
+  const [fault, setFault] = useState<JechoError>();
+  return (
+    <JechoProvider address={location.origin} options={() => connectOptions(setFault, handover)}>
+      <Seen handover={handover} onUsed={() => setHandover(undefined)} fault={fault} onFault={setFault} />
+    </JechoProvider>
+  );
+}
+
+type SeenProps = Omit<AppProps, "onRetry"> & { readonly onFault: (fault: undefined) => void };
+
+/** What is seen through the session: the page that the address names. */
+function Seen({ handover, onUsed, fault, onFault }: SeenProps) {
+  const session = useSession();
+  const { error } = useStatus();
+  const reconnect = useReconnect();
   const channel = useChannelName();
-  const address = location.origin;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new session has had no trouble
+  useEffect(() => onFault(undefined), [session, onFault]);
+  const retry = (): void => {
+    onUsed();
+    reconnect();
+  };
+  if (wantsToken(error)) return <SignIn error={error} onRetry={retry} />;
   return channel === undefined ? (
-    <App address={address} />
+    <App handover={handover} onUsed={onUsed} fault={fault} onRetry={retry} />
   ) : (
-    <AnyChannelPage address={address} name={channel} />
+    <AnyChannelPage name={channel} fault={fault} />
   );
 }
 

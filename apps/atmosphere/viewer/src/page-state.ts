@@ -1,4 +1,3 @@
-import type { Session, Status } from "@jecho/client";
 import type { PageAddress } from "./page-address.ts";
 import type { StatusFeed, StatusSnapshot } from "./status-feed.ts";
 import type { Traffic } from "./traffic.ts";
@@ -6,8 +5,6 @@ import type { ShownViews } from "./views/shown-views.ts";
 
 /** What every part of the page may have to say. */
 export interface PageState {
-  readonly session: Session | undefined;
-  readonly status: Status;
   readonly feed: StatusFeed | undefined;
   readonly latest: StatusSnapshot;
   readonly traffic: Traffic;

@@ -1,20 +1,19 @@
-/** React's way to a session: everything that a component needs of @jecho/client. */
+/** What the page adds to @jecho/react: how it connects, its subscriptions, and what steers. */
 import {
   type ConcentratorPlace,
-  connect,
+  type ConnectOptions,
   JechoError,
   type Session,
   type Status,
   type View,
 } from "@jecho/client";
-import { useProducer } from "@jecho/react";
+import { useChannel, useProducer, useSession } from "@jecho/react";
 import {
   type Dispatch,
   type SetStateAction,
   useCallback,
   useEffect,
   useEffectEvent,
-  useMemo,
   useState,
   useSyncExternalStore,
 } from "react";
@@ -22,28 +21,13 @@ import { CHANNELS, Steering } from "../../src/types.ts";
 import { accessToken } from "./access-token.ts";
 import { FieldSubscription } from "./field-subscription.ts";
 import type { FieldEvent, FieldSnapshot, Mode } from "./field-view.ts";
-import { type HandedPage, type HandedView, handedPage, type KeptView } from "./handed-page.ts";
+import type { HandedPage, HandedView, KeptView } from "./handed-page.ts";
 import { StatusFeed, type StatusSnapshot } from "./status-feed.ts";
 
 /** A page must be back soon after its gateway is. */
 const LONGEST_BACKOFF_MS = 5000;
-/** Before a session whose connection's thread has died is followed by a new one, which gets another thread. */
-const SUCCEED_MS = 500;
 /** Before a subscription is asked for again, where the refusal says that this may help. */
 const RETRY_MS = 5000;
-
-export interface SessionState {
-  readonly session: Session | undefined;
-  readonly status: Status;
-  /** The newest trouble that no view is to blame for. */
-  readonly fault: JechoError | undefined;
-  /** What another device had open, where the session took it over; undefined before that is known. */
-  readonly handed: HandedPage | undefined;
-  /** Is there still to come what another device had open? */
-  readonly isTakingOver: boolean;
-  /** Begins again with a new session: for one that was refused. */
-  readonly retry: () => void;
-}
 
 const CONNECTING: Status = { state: "connecting", since: Date.now() };
 
@@ -60,60 +44,24 @@ function othersOf({ protocol, hostname, search }: Location): readonly string[] {
 }
 
 /**
- * A session with the gateway at `address` for as long as the component lives. With a `token` it takes over what another
- * device had open.
+ * How the page connects. @param onError is told of trouble that no view is to blame for; @param handover the token by which the session takes over what
+ * another device had open
  */
-export function useSession(address: string, token?: string): SessionState {
-  const [attempt, setAttempt] = useState(0);
-  const [session, setSession] = useState<Session>();
-  const [status, setStatus] = useState<Status>(CONNECTING);
-  const [fault, setFault] = useState<JechoError>();
-  const [handed, setHanded] = useState<{ token: string; page: HandedPage }>();
-  /** A token is good once: who tries again begins anew. */
-  const [used, setUsed] = useState<string>();
-  const handover = token === used ? undefined : token;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a new attempt is a new session
-  useEffect(() => {
-    const access = accessToken();
-    const opened = connect(address, {
-      name: "atmosphere viewer",
-      // Looked up for each connection: a newer one may have been pasted.
-      ...(access !== undefined && { token: () => accessToken() ?? access }),
-      ...placeOf(location.search),
-      others: othersOf(location),
-      backoff: { mostMs: LONGEST_BACKOFF_MS },
-      onError: setFault,
-      ...(handover !== undefined && { handover }),
-    });
-    setSession(opened);
-    setStatus(opened.status);
-    setFault(undefined);
-    let successor: ReturnType<typeof setTimeout> | undefined;
-    const stop = opened.onStatus(told => {
-      const isLost = told.state === "refused" && told.error?.retry === true;
-      setStatus(isLost ? { ...told, state: "reconnecting" } : told);
-      if (isLost) successor = setTimeout(() => setAttempt(count => count + 1), SUCCEED_MS);
-    });
-    if (handover !== undefined) {
-      // Why it fails stands in the session's status.
-      opened.inheritance().then(
-        inheritance => setHanded({ token: handover, page: handedPage(opened, inheritance) }),
-        () => {},
-      );
-    }
-    return () => {
-      stop();
-      clearTimeout(successor);
-      void opened.close();
-      setSession(undefined);
-    };
-  }, [address, token, attempt]);
-  const retry = useCallback(() => {
-    setUsed(token);
-    setAttempt(count => count + 1);
-  }, [token]);
-  const isTakingOver = handover !== undefined && handed?.token !== handover;
-  return { session, status, fault, handed: handed?.page, isTakingOver, retry };
+export function connectOptions(
+  onError: (error: JechoError) => void,
+  handover: string | undefined,
+): ConnectOptions {
+  const access = accessToken();
+  return {
+    name: "atmosphere viewer",
+    // Looked up for each connection: a newer one may have been pasted.
+    ...(access !== undefined && { token: () => accessToken() ?? access }),
+    ...placeOf(location.search),
+    others: othersOf(location),
+    backoff: { mostMs: LONGEST_BACKOFF_MS },
+    onError,
+    ...(handover !== undefined && { handover }),
+  };
 }
 
 const NO_STATUS: StatusSnapshot = {
@@ -129,7 +77,6 @@ const never = (): (() => void) => () => {};
 
 /** The simulation's own word on itself. `label` is what its subscription is called for another device. */
 export function useStatusFeed(
-  session: Session | undefined,
   label: string,
   handed: HandedPage | undefined,
 ): {
@@ -137,6 +84,7 @@ export function useStatusFeed(
   latest: StatusSnapshot;
 } {
   const [attempt, setAttempt] = useState(0);
+  const session = useSession();
   const [feed, setFeed] = useState<StatusFeed>();
   const open = useEffectEvent((on: Session) => {
     // Handed over is it once, to that session.
@@ -189,10 +137,8 @@ export interface SubscriptionOptions {
 }
 
 /** A subscription of its own. The functions need not stay the same. */
-export function useSubscription(
-  session: Session | undefined,
-  { onLabel, initial, receive, before }: SubscriptionOptions,
-): Subscribed {
+export function useSubscription({ onLabel, initial, receive, before }: SubscriptionOptions): Subscribed {
+  const session = useSession();
   const [attempt, setAttempt] = useState(0);
   const [subscription, setSubscription] = useState<FieldSubscription>();
   const [wantedMode, setWantedMode] = useState<Mode>(before?.mode ?? { kind: "filter" });
@@ -254,12 +200,11 @@ function useRetry({ state, error }: Status, setAttempt: Dispatch<SetStateAction<
 export type Command = Partial<Steering> & { readonly command: string };
 
 /** What sends steering commands, and why it cannot where it cannot. */
-export function useSteering(session: Session | undefined): {
+export function useSteering(): {
   steer: ((command: Command) => void) | undefined;
   error: JechoError | undefined;
 } {
-  const channel = useMemo(() => session?.channel(CHANNELS.steering, Steering), [session]);
-  const { producer, error: unopened } = useProducer(channel);
+  const { producer, error: unopened } = useProducer(useChannel(CHANNELS.steering, Steering));
   const [refused, setRefused] = useState<JechoError>();
   useEffect(() => producer && setRefused(undefined), [producer]);
   const steer = useCallback(

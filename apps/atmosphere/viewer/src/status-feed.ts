@@ -31,6 +31,7 @@ export interface StatusSnapshot {
 const TELL_MS = 200;
 const SMOOTHING = 0.2;
 
+/** Not `useEvents`: it may go on with what another device handed over, boards read it on their own time, and React is told at the pace of readers. */
 export class StatusFeed {
   /** How old steps are. */
   readonly clock = new StepClock();

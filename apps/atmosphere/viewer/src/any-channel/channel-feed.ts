@@ -36,6 +36,7 @@ const MOST_POINTS = 1200;
 const DEEPEST = 3;
 const RATE_MS = 3000;
 
+/** Not `useEvents`: what is drawn is the past of every number, which grows outside of React and is told at the pace of readers. */
 export class ChannelFeed {
   readonly name: string;
   readonly #abort = new AbortController();

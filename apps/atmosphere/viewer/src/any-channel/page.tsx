@@ -1,12 +1,11 @@
 /** A page for any channel: what its events hold, and how its numbers go. Nothing of it knows their type. */
-import type { Session } from "@jecho/client";
+import type { JechoError } from "@jecho/client";
 import { fbsOf } from "@jecho/client/fbs";
+import { useSession, useStatus } from "@jecho/react";
 import { type FormEvent, type ReactNode, useEffect, useRef, useState, useSyncExternalStore } from "react";
 import { CHANNELS } from "../../../src/types.ts";
-import { SignIn, wantsToken } from "../panels/sign-in.tsx";
 import { useNow } from "../panels/state.tsx";
 import { clockTime } from "../panels/view-state.ts";
-import { useSession } from "../session.ts";
 import { ChannelFeed, type FeedSnapshot, type Row } from "./channel-feed.ts";
 import { numbersOf, rangeOf, shortNumber, shortValue } from "./numbers.ts";
 import { drawLine, drawStrip } from "./plot.ts";
@@ -35,9 +34,7 @@ function decoded(text: string): string {
   }
 }
 
-export function AnyChannelPage({ address, name }: { address: string; name: string }): ReactNode {
-  const { session, status, fault, retry } = useSession(address);
-  if (wantsToken(status.error)) return <SignIn error={status.error} onRetry={retry} />;
+export function AnyChannelPage({ name, fault }: { name: string; fault: JechoError | undefined }): ReactNode {
   const open = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();
     const wanted = String(new FormData(event.currentTarget).get("name")).trim();
@@ -70,23 +67,17 @@ export function AnyChannelPage({ address, name }: { address: string; name: strin
           {fault.code}: {fault.message}
         </p>
       )}
-      {session !== undefined && name !== "" && (
-        <ChannelView key={name} session={session} name={name} isLive={status.state === "live"} />
-      )}
+      {name !== "" && <ChannelView key={name} name={name} />}
       {name === "" && <p className="hint any-hint">Name a channel to see what it carries.</p>}
     </>
   );
 }
 
-interface ChannelViewProps {
-  readonly session: Session;
-  readonly name: string;
-  readonly isLive: boolean;
-}
-
-function ChannelView({ session, name, isLive }: ChannelViewProps): ReactNode {
+function ChannelView({ name }: { name: string }): ReactNode {
+  const session = useSession();
   const [feed, setFeed] = useState<ChannelFeed>();
   useEffect(() => {
+    if (session === undefined) return;
     const opened = new ChannelFeed(session, name);
     setFeed(opened);
     return () => {
@@ -95,10 +86,10 @@ function ChannelView({ session, name, isLive }: ChannelViewProps): ReactNode {
     };
   }, [session, name]);
   if (feed === undefined) return null;
-  return <FeedView feed={feed} isLive={isLive} />;
+  return <FeedView feed={feed} />;
 }
 
-function FeedView({ feed, isLive }: { feed: ChannelFeed; isLive: boolean }): ReactNode {
+function FeedView({ feed }: { feed: ChannelFeed }): ReactNode {
   const snapshot = useSyncExternalStore(feed.subscribe, feed.snapshot);
   const [wanted, setWanted] = useState<string>();
   const { rows, type } = snapshot;
@@ -110,7 +101,7 @@ function FeedView({ feed, isLive }: { feed: ChannelFeed; isLive: boolean }): Rea
       data-events={snapshot.events}
       data-channel={feed.name}
     >
-      <FeedLine snapshot={snapshot} isLive={isLive} />
+      <FeedLine snapshot={snapshot} />
       <section className="panel any-fields" aria-label="Fields">
         <h2>{type === undefined ? "Fields" : type.name}</h2>
         {rows.length === 0 && (
@@ -143,7 +134,8 @@ function isNumber(value: unknown): boolean {
   return typeof value === "number" || typeof value === "bigint" || typeof value === "boolean";
 }
 
-function FeedLine({ snapshot, isLive }: { snapshot: FeedSnapshot; isLive: boolean }): ReactNode {
+function FeedLine({ snapshot }: { snapshot: FeedSnapshot }): ReactNode {
+  const isLive = useStatus().state === "live";
   const now = useNow(500);
   const { status, receivedAt, events, perSecond, fault } = snapshot;
   const isStale = receivedAt > 0 && now - receivedAt > STALE_MS;

@@ -1,4 +1,4 @@
-import type { Session } from "@jecho/client";
+import { useStatus } from "@jecho/react";
 import { type ReactNode, type RefObject, useEffect, useRef, useState } from "react";
 import { encode } from "uqr";
 import { type HandoverLink, useHandoverLink } from "../handover-link.ts";
@@ -11,15 +11,11 @@ const QUIET_MODULES = 4;
 
 const isPhone = matchMedia("(pointer: coarse) and ((max-width: 700px) or (max-height: 500px))").matches;
 
-interface HandoverProps {
-  readonly session: Session | undefined;
-  readonly isLive: boolean;
-}
-
 /** The button and the panel with the link that another device takes this page over with. */
-export function Handover({ session, isLive }: HandoverProps): ReactNode {
+export function Handover(): ReactNode {
+  const isLive = useStatus().state === "live";
   const [isOpen, setOpen] = useState(false);
-  const { link, error, renew } = useHandoverLink(session, isOpen && isLive);
+  const { link, error, renew } = useHandoverLink(isOpen, isLive);
   const dialog = useRef<HTMLDialogElement>(null);
   // Who has handed over, or has lost the connection, has no link to show.
   const isShown = isOpen && isLive;

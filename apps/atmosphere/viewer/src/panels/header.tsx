@@ -1,4 +1,5 @@
 import type { JechoError } from "@jecho/client";
+import { useSession } from "@jecho/react";
 import type { ReactNode } from "react";
 import { CHANNELS } from "../../../src/types.ts";
 import type { PageState } from "../page-state.ts";
@@ -24,6 +25,7 @@ interface PageHeadProps {
 
 /** The simulation's word on itself and the page's state; where something is the matter, that stands in their place. */
 export function PageHead({ page, fault, onRetry }: PageHeadProps): ReactNode {
+  const subject = useSession()?.subject;
   const state = usePageState(page);
   const { simulation, intervalMs } = page.latest;
   const measured = intervalMs !== undefined && simulation?.paused === false ? 1000 / intervalMs : undefined;
@@ -32,16 +34,16 @@ export function PageHead({ page, fault, onRetry }: PageHeadProps): ReactNode {
       <h1>Atmosphere</h1>
       <p className="about">Ozone in a running model</p>
       <StatePill state={state} testId="page-state" />
-      {page.session?.subject !== undefined && (
+      {subject !== undefined && (
         <span className="subject" title="The subject of this page's token" data-testid="subject">
-          as <b>{page.session.subject}</b>
+          as <b>{subject}</b>
         </span>
       )}
       <a href={`#channel=${CHANNELS.status}`} title="The events of any channel of this gateway, as they come">
         Any channel
       </a>
       <Banner state={state} fault={fault} onRetry={onRetry} />
-      <Handover session={page.session} isLive={page.status.state === "live"} />
+      <Handover />
       <dl className="facts">
         <Fact label="Model date" value={simulation ? modelDate(simulation.month) : "–"} testId="model-date" />
         <Fact

@@ -1,4 +1,5 @@
 import { JechoError } from "@jecho/client";
+import { useSession } from "@jecho/react";
 import { type ReactNode, useState } from "react";
 import { accessToken, mayKick } from "../access-token.ts";
 import type { PageState } from "../page-state.ts";
@@ -6,7 +7,8 @@ import { isHeard, usePageState } from "./use-page-state.ts";
 
 /** Users who look on, where the gateway knows users. An operator can end the connections of others. */
 export function PeoplePanel({ page }: { page: PageState }): ReactNode {
-  const { session, latest } = page;
+  const session = useSession();
+  const { latest } = page;
   const [said, setSaid] = useState("");
   const state = usePageState(page);
   const people = isHeard(state) ? (latest.simulation?.watchers ?? []) : [];

@@ -1,3 +1,4 @@
+import { useSession } from "@jecho/react";
 import { type ReactNode, useEffect, useState } from "react";
 import { CHANNELS, type Status } from "../../../src/types.ts";
 import { formatLatitude, formatLongitude } from "../drawing/projection.ts";
@@ -24,7 +25,8 @@ interface SteeringPanelProps {
 
 /** Asks the simulation for something; what is shown is what it says of itself, whoever asked. */
 export function SteeringPanel({ page, look, onChange }: SteeringPanelProps): ReactNode {
-  const { steer: send, error } = useSteering(page.session);
+  const { steer: send, error } = useSteering();
+  const subject = useSession()?.subject;
   const state = usePageState(page);
   const { simulation, restartedAt } = page.latest;
   const heard = isHeard(state) ? simulation : undefined;
@@ -36,8 +38,8 @@ export function SteeringPanel({ page, look, onChange }: SteeringPanelProps): Rea
       <h2>Simulation</h2>
       {mayNot ? (
         <p className="hint" data-testid="look-on">
-          {page.session?.subject === undefined ? "This page looks on" : `${page.session.subject} looks on`}:
-          to steer takes the right to publish on {CHANNELS.steering}.
+          {subject === undefined ? "This page looks on" : `${subject} looks on`}: to steer takes the right to
+          publish on {CHANNELS.steering}.
         </p>
       ) : (
         <fieldset disabled={send === undefined || heard === undefined}>

@@ -1,13 +1,12 @@
+import { useStatus } from "@jecho/react";
 import type { ReactNode } from "react";
-import type { SessionState } from "../session.ts";
 
 /** Before it is known what the other device had open, and where that cannot be had any more. */
-export function TakingOver({ state }: { state: SessionState }): ReactNode {
-  const { status, retry } = state;
-  const { error } = status;
-  const isRefused = status.state === "refused";
+export function TakingOver({ onRetry }: { onRetry: () => void }): ReactNode {
+  const { state, error } = useStatus();
+  const isRefused = state === "refused";
   return (
-    <main className="taking-over" data-testid="taking-over" data-state={status.state}>
+    <main className="taking-over" data-testid="taking-over" data-state={state}>
       <h1>Atmosphere</h1>
       {isRefused ? (
         <>
@@ -19,7 +18,7 @@ export function TakingOver({ state }: { state: SessionState }): ReactNode {
           <p className="hint">
             {error?.code}: {error?.message}
           </p>
-          <button type="button" className="primary" data-testid="open-anew" onClick={retry}>
+          <button type="button" className="primary" data-testid="open-anew" onClick={onRetry}>
             Open anew
           </button>
         </>

@@ -1,15 +1,17 @@
+import { useStatus } from "@jecho/react";
 import type { PageState } from "../page-state.ts";
 import { lastShownAt } from "../page-visibility.ts";
 import { useNow } from "./state.tsx";
 import { expectedIntervalMs, type Judged, judge } from "./view-state.ts";
 
 /** How the page as a whole is doing: that is, the connection and the simulation's own word. */
-export function usePageState({ status, feed, latest }: PageState): Judged {
+export function usePageState({ feed, latest }: PageState): Judged {
+  const session = useStatus();
   const now = useNow(500);
   const { simulation, intervalMs, receivedAt, channel } = latest;
   return judge({
     now,
-    session: status,
+    session,
     subscription: channel,
     isOnline: navigator.onLine,
     openedAt: channel.state === "live" ? channel.since : 0,

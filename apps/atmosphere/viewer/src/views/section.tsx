@@ -38,7 +38,7 @@ export function SectionView({
 }: SectionViewProps): ReactNode {
   const [board] = useState(() => new SectionBoard(place, look, range));
   const [detail, setDetail] = useState<Detail>(before?.detail ?? "auto");
-  const subscribed = useSubscription(page.session, {
+  const subscribed = useSubscription({
     onLabel: label => page.address.setView(label),
     initial: () => board.wanted(),
     receive: event => board.receive(event),

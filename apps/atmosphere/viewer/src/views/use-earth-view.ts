@@ -17,7 +17,7 @@ export function useEarthView<C extends Camera, B extends EarthBoard<C>>(
 ): { board: B; subscribed: Subscribed; detail: Detail; setDetail: (detail: Detail) => void } {
   const [board] = useState(make);
   const [detail, setDetail] = useState<Detail>(before?.detail ?? "auto");
-  const subscribed = useSubscription(page.session, {
+  const subscribed = useSubscription({
     onLabel: label => page.address.setView(label),
     initial: () => board.wanted(),
     receive: event => board.receive(event),

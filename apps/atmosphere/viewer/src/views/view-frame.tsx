@@ -1,3 +1,4 @@
+import { useStatus } from "@jecho/react";
 import { type ReactNode, type RefObject, useEffect, useId, useRef, useState } from "react";
 import { REPLAY } from "../field-subscription.ts";
 import type { FieldSnapshot, Mode } from "../field-view.ts";
@@ -12,13 +13,14 @@ import type { ViewElements } from "./board.ts";
 
 /** How this view is doing, looked at twice a second. */
 function useViewState(page: PageState, { subscription, snapshot }: Subscribed): Judged {
+  const session = useStatus();
   const now = useNow(500);
   const { latest } = page;
   const { simulation, intervalMs, receivedAt } = latest;
   const step = snapshot.mode.kind === "alarm" ? simulation?.step : subscription?.seen.last;
   return judge({
     now,
-    session: page.status,
+    session,
     subscription: snapshot.status,
     isOnline: navigator.onLine,
     openedAt: subscription?.openedAt ?? 0,
