@@ -82,7 +82,8 @@ export class Fuel {
   spend(body: readonly Code[], node: Node, times: Code = f64(1)): Code[] {
     this.#isUsed = true;
     const { steps, perElement } = costOf(body);
-    let all: Code = f64(steps);
+    // Also a round of nothing is one: else a loop without a body would never end.
+    let all: Code = f64(Math.max(1, steps));
     for (const [of, each] of perElement)
       all = op("f64.add", all, op("f64.mul", f64(each), lengthOf(of, node)));
     const left = get(this.#left);

@@ -268,6 +268,21 @@ test("MOE-27: a loop of unknown length takes no more steps than its producer all
   expect(bench.placement?.why).toContain("more steps than its producer allows");
 });
 
+test.each(["for (;;);", "while (true);", "do continue; while (1);", "for (let i = 0; i < 1; i);"])(
+  "MOE-27: %s, of which a round computes nothing, ends",
+  async loop => {
+    await using bench = new Bench();
+    await bench.install({
+      source: `import { FifoModulator } from "jecho:moe";
+export default class extends FifoModulator {
+  enqueue(event) { if (event.station > 0) { ${loop} } else super.enqueue(event); }
+}`,
+    });
+    bench.enqueue(Reading, readings(0, 7));
+    expect(bench.placement?.why).toContain("more steps than its producer allows");
+  },
+);
+
 test("arrays that it makes are those of a host, at every index and length, and one that finds no room stops", async () => {
   const array = modulatorFrom(({ station, celsius }) => {
     const all = new Float32Array(station);
