@@ -53,14 +53,15 @@ test("a picture names its own layer, time and scale, whatever is chosen: also wh
     };
     look();
   });
-  // The past of the other layer passes in a second: where the machine paints no frame meanwhile, it is asked for again.
+  // The past of the other layer passes in a second: where the machine paints no frame meanwhile, it is asked for again,
+  // as long as a replay goes back to it.
   await expect(async () => {
     const { length } = await seen(page, "map");
     await page.getByTestId("replay-map").click();
     await expect.poll(async () => (await seen(page, "map")).length).toBeGreaterThan(length);
     await expect(view(page, "map")).toHaveAttribute("data-state", "live");
     expect((await captions()).some(text => text.includes(" 10 hPa"))).toBe(true);
-  }).toPass();
+  }).toPass({ timeout: 60_000 });
   await expect.poll(async () => (await words(page)).caption).toContain("150 hPa");
   expect(await page.evaluate(() => (globalThis as unknown as { wrong: string[] }).wrong)).toEqual([]);
 });
