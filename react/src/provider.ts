@@ -43,7 +43,7 @@ export type JechoProviderProps = { readonly children?: ReactNode } & (
 /** Before a session whose end may pass is followed by a new one. */
 const SUCCEED_MS = 500;
 
-/** What a provider gives to the components in it. */
+/** Context that a provider gives to the components in it. */
 interface Provided {
   readonly session: Session | undefined;
   /** Makes another session; undefined where the session is somebody else's. */
@@ -53,7 +53,7 @@ interface Provided {
 const nothing = (): void => {};
 const ProvidedContext = createContext<Provided>({ session: undefined, reconnect: undefined });
 
-/** Of whom there is no session yet: on a server, and while its page is being taken over, which looks the same at any time. */
+/** Status without a session: on a server, and while its page is being taken over, which looks the same at any time. */
 const ON_SERVER: Status = { state: "connecting", since: 0 };
 const CONNECTING: Status = { state: "connecting", since: Date.now() };
 

@@ -140,7 +140,7 @@ export class ConsumerParty {
     for (const { account } of this.#seats) account.lacks(Number.POSITIVE_INFINITY);
   }
 
-  /** What was wrong since the last time. @param isFileWhole whether the history's file has all that was to be kept */
+  /** Judgements since the last time. @param isFileWhole whether the history's file has all that was to be kept */
   close(sources: readonly Source[], isFileWhole: boolean): Judgement[] {
     const closed = this.#seats.map(({ account, channel }) =>
       account.close(of(channel, sources), isFileWhole),

@@ -28,7 +28,7 @@ function Connected({ token }: { token: string | undefined }) {
 
 type SeenProps = Omit<AppProps, "onRetry"> & { readonly onFault: (fault: undefined) => void };
 
-/** What is seen through the session: the page that the address names. */
+/** The page that the address names, seen through the session. */
 function Seen({ handover, onUsed, fault, onFault }: SeenProps) {
   const session = useSession();
   const { error } = useStatus();

@@ -1,4 +1,4 @@
-/** What the page adds to @jecho/react: how it connects, its subscriptions, and what steers. */
+/** The page's own part beside @jecho/react: how it connects, its subscriptions, and what steers. */
 import {
   type ConcentratorPlace,
   type ConnectOptions,
