@@ -37,7 +37,7 @@ test("a gateway answers how it is at a port of its own, on this machine alone, a
   expect((await ask(gateway, "/")).status).toBe(404);
   expect((await fetch(`http://${gateway.address}/metrics`)).status).toBe(404);
   const taken = createGateway({ operations: { port: gateway.operationsPort ?? 0 } });
-  await expect(taken).rejects.toThrow("EADDRINUSE");
+  await expect(taken).rejects.toThrow("another program has this port");
 });
 
 test("a gateway is not ready until its process for modulators is there, and when it ends", async () => {

@@ -39,7 +39,10 @@ class Workers {
     let said = "";
     for (const stream of [child.stdout, child.stderr]) stream?.on("data", chunk => (said += chunk));
     onTestFinished(() => void child.kill("SIGTERM"));
-    const [{ address }] = (await once(child, "message")) as [{ address: string }];
+    const address = await new Promise<string>((resolve, reject) => {
+      child.once("message", (ready: { address: string }) => resolve(ready.address));
+      child.once("close", () => reject(new Error(said)));
+    });
     return new Workers(child, address, () => said);
   }
 
@@ -107,13 +110,20 @@ async function share(address: string) {
   return { plain, filtered, raiseUntil, leave };
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0);
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
+/** Workers whose ports for operators follow `port`. Another test may have one of these: then others are taken. */
+async function startWithOperations(): Promise<{ port: number; workers: Workers }> {
+  for (;;) {
+    const server = createServer().listen(0);
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    server.close();
+    await once(server, "close");
+    try {
+      return { port, workers: await Workers.start("--server", "ws", "--operations-port", String(port)) };
+    } catch (error) {
+      if (!String(error).includes("another program has this port")) throw error;
+    }
+  }
 }
 
 const isInOrder = (all: readonly number[]): boolean =>
@@ -160,8 +170,7 @@ test("CLU-3, DEL-4: a worker that is killed is started again, and costs its clie
 test("what belongs to one process cannot go with workers, and a port that somebody has is not shared", async () => {
   const misuse = await runCommand(["gateway", "--workers", "2", "--modulators"]);
   expect(misuse).toMatchObject({ code: 2, err: expect.stringContaining("--workers cannot go with") });
-  const port = await freePort();
-  const workers = await Workers.start("--server", "ws", "--operations-port", String(port));
+  const { port, workers } = await startWithOperations();
   for (const worker of [port, port + 1])
     expect(await fetch(`http://127.0.0.1:${worker}/readyz`)).toMatchObject({ status: 200 });
   const [, taken = ""] = workers.address.split(":");

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { listenAt } from "../web/listening.ts";
 import { gatewayMetrics, type Measured } from "./gateway-metrics.ts";
 
 /** Options of the port where operators' tools ask how a gateway is. */
@@ -44,15 +44,15 @@ export class OperationsServer {
         text => response.writeHead(200, { "content-type": registry.contentType }).end(text),
         (error: Error) => say(response, 500, { error: error.message }),
       );
-    }).listen(port, host);
-    await once(server, "listening");
+    });
+    const listened = await listenAt(server, host, port);
     const close = async (): Promise<void> => {
       server.close();
       server.closeAllConnections();
       registry.clear();
       await once(server, "close");
     };
-    return new OperationsServer((server.address() as AddressInfo).port, close);
+    return new OperationsServer(listened, close);
   }
 
   close(): Promise<void> {

@@ -1,16 +1,27 @@
 import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
+import { type AddressInfo, createServer, type Server } from "node:net";
 import { JechoError } from "@jecho/shared";
 
-/** Listens there for a moment. @returns the port @throws JechoError `ARGUMENT_INVALID`, Error: as `listeningFailed` */
-export async function tryPort(host: string, wanted: number): Promise<number> {
-  const server = createServer().listen(wanted, host);
+/** Lets a server listen there. @returns the port @throws JechoError `ARGUMENT_INVALID`, Error: as `listeningFailed` */
+export async function listenAt(
+  server: Server,
+  host: string,
+  port: number,
+  reusePort = false,
+): Promise<number> {
   try {
+    server.listen({ host, port, exclusive: true, reusePort });
     await once(server, "listening");
   } catch (error) {
-    throw listeningFailed(error as NodeJS.ErrnoException, host, wanted);
+    throw listeningFailed(error as NodeJS.ErrnoException, host, port);
   }
-  const { port } = server.address() as AddressInfo;
+  return (server.address() as AddressInfo).port;
+}
+
+/** Listens there for a moment. @returns, @throws as `listenAt` */
+export async function tryPort(host: string, wanted: number): Promise<number> {
+  const server = createServer();
+  const port = await listenAt(server, host, wanted);
   server.close();
   await once(server, "close");
   return port;

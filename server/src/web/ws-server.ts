@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import {
   createServer,
   type IncomingMessage,
@@ -7,11 +6,11 @@ import {
   type ServerResponse,
 } from "node:http";
 import { createServer as createSecureServer, type Server as SecureServer } from "node:https";
-import type { AddressInfo, Socket } from "node:net";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { WebSocketServer } from "ws";
 import { addressBytes } from "./address-bytes.ts";
-import { listeningFailed } from "./listening.ts";
+import { listenAt } from "./listening.ts";
 import type { WebAnswer, WebHandlers, WebRequest, WebServer, WebServerOptions } from "./web-server.ts";
 import { Topics, WsSocket } from "./ws-socket.ts";
 
@@ -59,16 +58,11 @@ export class WsServer implements WebServer {
   }
 
   async listen(host: string, port: number): Promise<number> {
-    try {
-      this.#http.listen({ host, port, exclusive: true, reusePort: this.#options.sharePort === true });
-      await once(this.#http, "listening");
-    } catch (error) {
-      throw listeningFailed(error as NodeJS.ErrnoException, host, port);
-    }
-    const { certificate, idleSeconds } = this.#options;
+    const { certificate, idleSeconds, sharePort } = this.#options;
+    const listened = await listenAt(this.#http, host, port, sharePort);
     this.#looking = setInterval(() => this.#look(), (idleSeconds * 1000) / LOOKS);
     this.#unfollow = certificate?.follow(({ texts }) => (this.#http as SecureServer).setSecureContext(texts));
-    return (this.#http.address() as AddressInfo).port;
+    return listened;
   }
 
   publish(topic: string, message: Uint8Array): void {
