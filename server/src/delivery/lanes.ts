@@ -219,11 +219,11 @@ export class GatewayLanes {
     for (const lane of this.#gone?.values() ?? []) if (lane.keptSeq >= seq && lane.isOver) yield lane;
   }
 
-  /** For a derived channel: the raw sources among these that no run or position has named yet. */
+  /** For a derived channel: the raw sources among these of which no modulator speaks at present: `positions` says nothing of them. */
   unheard(raw: Iterable<SourceAt>): SourceAt[] {
     const heard = new Set<string>();
-    for (const { origin, urgent } of this.#bySource.values())
-      if (origin !== 0n) heard.add(nameOf({ source: origin, urgent }));
+    for (const { origin, urgent, live } of this.#bySource.values())
+      if (origin !== 0n && live) heard.add(nameOf({ source: origin, urgent }));
     return [...raw].filter(at => !heard.has(nameOf(at)));
   }
 

@@ -70,3 +70,14 @@ test("PROV-6: a modulator that comes again and says where it was is told of as f
   // Whoever had the first five events only is to see that more is accounted for than it has had.
   expect(lanes.place(made(5, 50), 0, "")).toMatchObject({ raised: 7n, through: 70n });
 });
+
+test("PROV-5: of a raw source whose modulator rests or has gone, who begins to listen is told by the gateway", () => {
+  const [raw, derived] = [new GatewayLanes(), new GatewayLanes()];
+  raw.place(position(9, 5), 0, "");
+  derived.place({ ...position(7, 0), origin: 9n }, 0, "");
+  const unheard = () => derived.unheard(raw.counting());
+  expect(unheard()).toEqual([]);
+  derived.rest(() => true);
+  expect([...derived.positions(1, 0)]).toEqual([]);
+  expect(unheard()).toMatchObject([{ source: 9n, raised: 5 }]);
+});

@@ -274,11 +274,11 @@ export class Tracker {
         through: BigInt(origin?.through ?? 0),
       }),
     );
-    // Of these the present modulator has made nothing yet, and the one before it had been so far.
+    // Of these the present modulator has made nothing yet: the consumer began there, or the modulator before it had been so far.
     const made = new Set(reached.map(({ origin }) => origin));
     for (const known of this.#known.values()) {
       const { id, urgent } = known.source;
-      if (known.wasMade && !made.has(known))
+      if (!made.has(known))
         places.push({ source: id, raised: 0n, urgent, origin: id, through: BigInt(known.through) });
     }
     return places;

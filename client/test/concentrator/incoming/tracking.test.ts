@@ -230,6 +230,20 @@ test("HAND-1, PROV-5: another device goes on where this one was in each count", 
   expect(second.take(made, run(8, 1, 65, 70), raw)).toEqual({ had: 0, missing: 5 });
 });
 
+test("HAND-1, PROV-5: another device knows of a source that nothing was made of yet where the consumer began with it", () => {
+  const [raw, made] = [9n, 1n << 40n].map(id => new TrackedSource(id, false)) as [
+    TrackedSource,
+    TrackedSource,
+  ];
+  const first = new Tracker();
+  // It was there before the consumer: what comes behind its event 100 is to be accounted for.
+  expect(first.place(raw, 0, raw, 100, 100)).toBe(0);
+  const second = new Tracker();
+  second.inherit(first.places());
+  expect(second.take(made, run(1, 1, 110, 120), raw)).toEqual({ had: 0, missing: 10 });
+  expect(second.hasRestarted).toBe(false);
+});
+
 test("PROV-5: of a source that begins while the consumer is there, all is to be accounted for, whoever makes of it what it takes", () => {
   const tracker = new Tracker();
   const [raw, made, other] = [9n, 1n << 40n, 2n << 40n].map(id => new TrackedSource(id, false)) as [
