@@ -23,7 +23,7 @@ export interface ModulatingOrder {
 const RESTART = { firstMs: 1000, mostMs: 20_000 };
 
 /**
- * Starts it, and again should it die or fail to start, after a wait with full jitter from 1 s to 20 s: the gateway's option `modulating`.
+ * Starts the process for modulators beside a gateway, and again should it die or fail to start, after a wait with full jitter from 1 s to 20 s: the gateway's option `modulating`.
  *
  * ```ts
  * createGateway({ modulating: startModulating })

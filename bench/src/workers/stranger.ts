@@ -1,4 +1,5 @@
 // A stranger who tries to take more of a gateway than it may.
+import { setPriority } from "node:os";
 import { FLOODS, PUSHES } from "../hostile/pushes.ts";
 import { Stranger } from "../hostile/stranger.ts";
 import { serve } from "../worker.ts";
@@ -10,6 +11,9 @@ export interface Pushing {
   readonly name: string;
   readonly ms: number;
 }
+
+// Strangers have machines of their own: here they get the processor time that nobody else wants.
+setPriority(19);
 
 const open = new Set<Stranger>();
 

@@ -70,7 +70,7 @@ export class LinkSender {
     else this.#gathered?.push(bytes);
   }
 
-  /** Answers in the gateway's stead what that would end the connection for, and for ever again. */
+  /** Refuses here a request that is too large for the gateway: that would end the connection for it, after each reconnection again. */
   #refuse(control: Outgoing, bytes: number, mostBytes: number): void {
     const socket = this.#socket;
     const error = new JechoError(

@@ -2,7 +2,7 @@ import { JechoError } from "@jecho/shared";
 import type { Admitted } from "@jecho/shared/internal";
 import type { LinkTimers } from "./link-timers.ts";
 
-/** A newer token is asked for so long before the present one is too old, or, where it is good for less than twice as long, at half of its time. */
+/** Time before its expiry at which a token is renewed; one that is valid for less than twice that is renewed at half its life. */
 const RENEW_MS = 60_000;
 const LEAST_RENEWED_MS = 1000;
 /** The longest that a timer takes. */

@@ -167,10 +167,10 @@ export class Consumer<T> {
 
   /**
    * Changes the pair of modulator and demodulator, at one moment for this consumer: no event of the old pair comes after the
-   * first of the new one. An event that is raised while they change may come of both, or of neither. Resolves when the new modulator is
-   * installed in every producer and in force; with `sync`, when in addition no event of the old pair is under way any more: the
-   * promises that the handler returned for them are settled. Of several that are asked for at once the newest comes next, and answers those
-   * before it; where it fails, they have their turn. It goes on with what is raised from then on, wherever the consumer began; one that began with
+   * first of the new one. An event that is raised while they change may come of both; one that comes of neither counts as missed. Resolves when
+   * the new modulator is installed in every producer and in force; with `sync`, when in addition no event of the old pair is under way any more:
+   * the promises that the handler returned for them are settled. Of several changes under way only the newest is installed: the earlier ones
+   * resolve with it, or are tried if it fails. It goes on with what is raised from then on, wherever the consumer began; one that began with
    * `from: "last"` gets the newest of the new pair first.
    *
    * @throws JechoError the reason why the installation failed, or `ARGUMENT_INVALID`: the old pair goes on then; or what ended the consumer
@@ -294,7 +294,7 @@ export class Consumer<T> {
     this.#statusListeners.tell(status);
   }
 
-  /** @internal For the session: a run of events, verified, from its event `first` on. */
+  /** @internal For the session: a run whose frame was checked; its events from `first` on are verified as they are read. */
   receive(frame: EventsFrame, first: number): void {
     this.#events += frame.count - first;
     this.#bytes += frame.end - frame.start;

@@ -146,7 +146,7 @@ export class Deriving {
     if (!isNew) return;
     const { number, isTold, former } = installation;
     if (number !== 0) this.#reception.begun(number, lane);
-    // Who is to be a consumer has to know where it begins; not before what is still to be sent of a state before.
+    // A coming consumer is told where the modulator begins, once the output of its earlier state has been sent.
     const waits = !isTold || former.some(lanes => lanes.owe) || this.#hold.isHeld(installation);
     if (lane.isAddressed && !waits) this.#outbox.place(lane);
   }
@@ -196,11 +196,11 @@ export class Deriving {
 
   #stateSoon(lane: Lane, installation: Installation): void {
     this.#unstated.set(lane, installation);
-    this.unseen();
+    this.stateLater();
   }
 
-  /** Modulators have been through something, which is said soon. */
-  unseen(): void {
+  /** Has `state` called in a while: modulators have been through something. */
+  stateLater(): void {
     if (this.#stating !== undefined) return;
     this.#stating = setTimeout(() => {
       this.#stating = undefined;
@@ -240,7 +240,7 @@ export class Deriving {
     if (number === 0 || this.#hold.isHeld(installation)) return false;
     this.#reception.stated(number, lane);
     this.#feeds.passed(number, of);
-    // Where runs are still to be sent again, or the lane has no number yet, it is said with that. One of a state before is not the producer's any more.
+    // A lane with runs to send again, or without a number, says its position with those. One of an earlier incarnation says none.
     const isSent = lane.isAddressed && lane.unconfirmed.length === 0;
     const isPresent = lanes.get(source.id)?.of(lane.urgent) === lane;
     if (elsewhere > 0 && isSent && isPresent) this.#outbox.place(lane);
@@ -316,7 +316,7 @@ export class Deriving {
     return of;
   }
 
-  /** Tells a consumer here whose past is to be made where the modulators here begin that make its channel. */
+  /** Says where each modulator of a channel begins, for consumers here whose past is still being made. */
   tellBegun(channel: number): void {
     for (const installation of this.#modulation.installed) {
       const { number, lanes } = installation;

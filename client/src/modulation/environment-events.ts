@@ -16,7 +16,7 @@ export interface Concerned {
   forget(installation: Installation): void;
 }
 
-/** What the environment tells of a modulator that it knows by its own number goes to whom it concerns, in words of the installation. */
+/** Turns the environment's notices, which name a modulator by its number there, into calls about its installation. */
 export function environmentEvents({ installed, runs, events, callers, forget }: Concerned): TierEvents {
   return {
     room: events.room,

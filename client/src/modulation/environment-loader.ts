@@ -20,7 +20,7 @@ export class EnvironmentLoader {
     return this.#loaded;
   }
 
-  /** Pending while the environment is being loaded. What comes meanwhile and waits for it, too, is acted on in order. */
+  /** The promise of an environment that is being loaded: callers that await it act in order. */
   get loading(): Promise<Environment> | undefined {
     return this.#loading;
   }

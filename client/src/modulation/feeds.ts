@@ -7,7 +7,7 @@ import {
   type SourcePlace,
   sliceRun,
 } from "@jecho/shared/internal";
-import { type Recovery, together, WHOLE } from "../concentrator/endpoints/asked-past.ts";
+import { allRecovered, type Recovery, WHOLE } from "../concentrator/endpoints/asked-past.ts";
 import { ConsumerEndpoint, type PortEnd, type StateIndexes } from "../concentrator/endpoints/endpoint.ts";
 import type { Counting } from "../concentrator/incoming/reception.ts";
 import type { SynchronousEvents } from "../concentrator/incoming/synchronous.ts";
@@ -153,7 +153,7 @@ export class Feeds {
   recoveryOf(names: readonly string[]): Recovery {
     const all = names.map(name => this.#feeds.get(name)?.recovery ?? WHOLE);
     return {
-      recovered: together(all.map(({ recovered }) => recovered)),
+      recovered: allRecovered(all.map(({ recovered }) => recovered)),
       missing: all.reduce((sum, { missing }) => sum + missing, 0),
     };
   }

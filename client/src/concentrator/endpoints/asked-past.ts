@@ -19,7 +19,7 @@ export function recoveredOf({ recovered, unknown }: ConsumerOpened): boolean | u
   return unknown ? undefined : recovered;
 }
 
-/** Whether what was opened for the first time with a modulator does not bring all of the past that was asked for. */
+/** Whether a newly opened consumer with a modulator has to make its past itself: the gateway lacks some of what was asked for. */
 export function lacksPast({ from, modulator, tracker }: ConsumerEndpoint, opened: ConsumerOpened): boolean {
   if (modulator === undefined || from === undefined || opened.replay !== 0) return false;
   switch (from.from) {
@@ -51,7 +51,7 @@ export function placeBehind(consumer: ConsumerEndpoint, after: New | Away | Rest
 }
 
 /** Whether several pasts are all complete; undefined where that is not known of one. */
-export function together(recovered: readonly (boolean | undefined)[]): boolean | undefined {
+export function allRecovered(recovered: readonly (boolean | undefined)[]): boolean | undefined {
   if (recovered.includes(false)) return false;
   return recovered.includes(undefined) ? undefined : true;
 }

@@ -9,7 +9,7 @@ import type { SynchronousEvents } from "../incoming/synchronous.ts";
 import type { LateProduction } from "../late-production.ts";
 import type { Link } from "../link.ts";
 import type { Production } from "../production-parts.ts";
-import { lacksPast, placeBehind, recoveredOf, together, WHOLE, wantsNewest } from "./asked-past.ts";
+import { allRecovered, lacksPast, placeBehind, recoveredOf, WHOLE, wantsNewest } from "./asked-past.ts";
 import type { ConsumerEndpoint, Endpoint, ProducerEndpoint } from "./endpoint.ts";
 import { type EndpointIndex, goesOn } from "./endpoint-index.ts";
 import {
@@ -383,7 +383,7 @@ export class Openings {
     const behind = feeds?.recoveryOf(modulation?.installed.feedsOf(channel) ?? []) ?? WHOLE;
     // Nothing is kept of what this process makes for itself.
     const keeps = comesBack || placements.every(({ at }) => at !== "consumer");
-    const recovered = together([recoveredOf(opened), behind.recovered, keeps]);
+    const recovered = allRecovered([recoveredOf(opened), behind.recovered, keeps]);
     const known = Number(opened.missing) + behind.missing;
     // Where some of it is missing, nobody may know how much.
     const missing = recovered === true || (recovered === false && known > 0) ? { missing: known } : {};

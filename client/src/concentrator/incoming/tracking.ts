@@ -275,11 +275,10 @@ export class Tracker {
       }),
     );
     // Of these the present modulator has made nothing yet: the consumer began there, or the modulator before it had been so far.
-    const made = new Set(reached.map(({ origin }) => origin));
-    for (const known of this.#known.values()) {
-      const { id, urgent } = known.source;
-      if (!made.has(known))
-        places.push({ source: id, raised: 0n, urgent, origin: id, through: BigInt(known.through) });
+    const said = new Set(reached.map(({ source, origin }) => (origin?.source ?? source).name));
+    for (const { source, through } of this.#known.values()) {
+      const { id, urgent, name } = source;
+      if (!said.has(name)) places.push({ source: id, raised: 0n, urgent, origin: id, through: BigInt(through) });
     }
     return places;
   }

@@ -21,9 +21,9 @@ interface DemandsParts {
 /** The gateway's notice about a channel or derived channel. */
 type Told = Pick<Demand, "channel" | "consumers" | "unheard">;
 
-/** Each word on a channel's demand names all of its modulators. With more than so many it is told once in a while... */
+/** Number of a channel's modulators up to which each change of its demand is told at once: telling names all of them. */
 const MOST_AT_ONCE = 64;
-/** ...of so many milliseconds for each of them. */
+/** Time between two tellings where there are more, for each modulator. */
 const PAUSE_MS = 0.02;
 
 /** Tracks the demand for what is raised and made here: of consumers elsewhere, as the gateway says, and of those of this process. */
@@ -71,7 +71,7 @@ export class Demands {
       const source = producer.usual.source.id;
       producer.listener.notify({ is: "opened", endpoint: producer.id, reset: 0, source });
     }
-    this.#wanted(producer.lanes, consumers, begins);
+    this.#resumeOrRest(producer.lanes, consumers, begins);
     if (consumers > 0) this.#hold.back(producer);
     this.tell(producer.channel);
   }
@@ -84,13 +84,13 @@ export class Demands {
     installation.isTold = true;
     installation.elsewhere = consumers;
     installation.unheard = unheard;
-    this.#wantedFormer(installation, consumers, begins);
+    this.#resumeOrRestFormer(installation, consumers, begins);
     for (const name of this.#modulation.installed.sourcesOf(installation))
       for (const producer of this.#index.producersNamed(name)) {
         const lanes = installation.lanes.get(producer.lanes.usual.source.id);
         if (lanes === undefined || producer.open === undefined) continue;
         if (begins) lanes.address(channel, producer.open.number);
-        this.#wanted(lanes, consumers, begins);
+        this.#resumeOrRest(lanes, consumers, begins);
       }
     if (consumers > 0) this.#hold.back(installation);
     this.#tellOf(installation);
@@ -103,13 +103,13 @@ export class Demands {
       const begins = installation.elsewhere === 0;
       installation.isTold = true;
       installation.elsewhere = consumers;
-      this.#wantedFormer(installation, consumers, begins);
-      for (const lanes of installation.lanes.values()) this.#wanted(lanes, consumers, begins);
+      this.#resumeOrRestFormer(installation, consumers, begins);
+      for (const lanes of installation.lanes.values()) this.#resumeOrRest(lanes, consumers, begins);
     }
   }
 
   /** Updates the demand for the output of an incarnation before, of which something is still to be sent. */
-  #wantedFormer(installation: Installation, consumers: number, begins: boolean): void {
+  #resumeOrRestFormer(installation: Installation, consumers: number, begins: boolean): void {
     if (!begins) return;
     // What is sent again is kept until it is confirmed: the connection may break once more.
     installation.former = installation.former.filter(lanes => lanes.owe);
@@ -118,12 +118,12 @@ export class Demands {
       const raising = source && this.#index.producerOfSource(source.id);
       // Those of other processes have their numbers from their feed.
       if (raising?.open !== undefined) lanes.address(installation.number, raising.open.number);
-      this.#wanted(lanes, consumers, begins);
+      this.#resumeOrRest(lanes, consumers, begins);
     }
   }
 
-  /** Sets the number of remote consumers of these lanes. */
-  #wanted(lanes: Lanes, consumers: number, begins: boolean): void {
+  /** Sends again what the lanes hold where somebody begins to listen. Where nobody listens, their position is to be said anew. */
+  #resumeOrRest(lanes: Lanes, consumers: number, begins: boolean): void {
     for (const lane of lanes) {
       if (consumers === 0) lane.isPlaced = false;
       else if (begins && lane.isBegun && lane.isAddressed) this.#outbox.resume(lane);
