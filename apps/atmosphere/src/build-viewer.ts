@@ -1,7 +1,9 @@
+import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 
 const SOURCE_FOLDER = fileURLToPath(new URL("../viewer/", import.meta.url));
 
@@ -31,19 +33,20 @@ export async function buildViewer(say: (line: string) => void, folder = VIEWER_F
   const builtFrom = await readFile(join(folder, STAMP), "utf8").catch(() => "");
   if (builtFrom === hash) return;
   say("building the viewer ...");
-  const { build } = await import("vite");
   // On the same disk, so that files move from there.
   const work = join(dirname(folder), ".cache");
   await mkdir(work, { recursive: true });
   const outDir = await mkdtemp(join(work, "viewer-"));
   try {
-    // What it warns of, a module of Node's that QuickJS names and never loads in a page, is nothing to act on.
-    await build({
-      root: SOURCE_FOLDER,
-      configFile: join(SOURCE_FOLDER, "vite.config.ts"),
-      logLevel: "error",
-      build: { outDir },
-    });
+    // In a process of its own: whoever builds may run all day, and a bundler leaves some 400 MB behind. What it warns of, a module of Node's
+    // that QuickJS names and never loads in a page, is nothing to act on.
+    const vite = fileURLToPath(new URL("bin/vite.js", import.meta.resolve("vite/package.json")));
+    await promisify(execFile)(process.execPath, [
+      vite,
+      "build",
+      SOURCE_FOLDER,
+      ...["--logLevel", "error", "--outDir", outDir],
+    ]);
     await rm(join(folder, STAMP), { force: true });
     await moveFiles(outDir, folder);
     await writeFile(join(folder, STAMP), hash);
