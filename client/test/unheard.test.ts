@@ -25,11 +25,12 @@ test("a program that waits for a gateway which is not there says so, unless it l
   await gateway.close();
   const { address } = gateway;
   using program = start(`${address}/heard`, `${address}/unheard`);
-  await expect
-    .poll(program.said)
-    .toMatch(
-      `JEcho: no gateway has answered at ${address}/unheard for 5 s; the session keeps trying (no connection`,
-    );
+  await expect.poll(program.said).toMatch(
+    // On a busy machine the first attempt may still be under way.
+    new RegExp(
+      `JEcho: no gateway has answered at ${address}/unheard for 5 s; the session keeps trying( \\(no connection .*\\))?\n$`,
+    ),
+  );
   expect(program.said().trimEnd()).not.toContain("\n");
 });
 
@@ -54,7 +55,7 @@ test("a program that listens for no errors is told in words what ended its consu
   await expect
     .poll(program.said)
     .toMatch(
-      /^JEcho: MODULATOR_FAILED: a modulator of a: '?least'? is not defined \(line 1, column \d+ of its source\): [^\n]*\n$/,
+      /(^|\n)JEcho: MODULATOR_FAILED: a modulator of a: '?least'? is not defined \(line 1, column \d+ of its source\): [^\n]*\n$/,
     );
   await expect.poll(() => producer.demand.total).toBe(0);
   expect(program.child.exitCode).toBeNull();
