@@ -65,7 +65,7 @@ export type { Placement } from "./consumer/placement.ts";
 export type { Versions } from "./consumer/versions.ts";
 export type { AttachOptions, ShareOptions } from "./objects/shared-copies.ts";
 export { SharedObject } from "./objects/shared-object.ts";
-export type { ConnectOptions } from "./options/connect-options.ts";
+export type { ConnectOptions, Neighbour } from "./options/connect-options.ts";
 export type {
   ConsumerOptions,
   EagerHandler,

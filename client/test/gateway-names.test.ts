@@ -53,19 +53,11 @@ test("CHAN-10: where nobody can be asked, names of this machine with one port ar
   });
 });
 
-test("CHAN-10: a channel of another gateway is refused, and one of a gateway that does not answer can be tried again", async () => {
+test("CHAN-10: a channel of a gateway that does not answer can be tried again", async () => {
   await using rig = await startRig();
-  await using another = await createGateway();
   const session = rig.session();
   const open = (name: string, signal?: AbortSignal) =>
     session.channel(name, Tick).subscribe(() => {}, signal === undefined ? {} : { signal });
-  for (const server of [another.address, another.identity]) {
-    const elsewhere = { code: "CHANNEL_ELSEWHERE", message: expect.stringContaining(server) };
-    const channel = session.channel(`jecho://${server}/a`, Tick);
-    await expect(channel.subscribe(() => {})).rejects.toMatchObject(elsewhere);
-    await expect(channel.produce()).rejects.toMatchObject(elsewhere);
-    await expect(channel.types()).rejects.toMatchObject(elsewhere);
-  }
   await using way = await startCutter(rig.gateway.address);
   way.part();
   await expect(open(`jecho://${way.address}/a`)).rejects.toMatchObject({

@@ -269,6 +269,7 @@ test("every block of TypeScript in the READMEs and the modulators' pages fits th
     "README.md",
     "docs/tutorial.md",
     "docs/cluster.md",
+    "docs/names.md",
     "docs/operations.md",
     ...["shared", "modulators", "client", "server", "apps/jecho"].map(folder => `${folder}/README.md`),
     ...readdirSync(join(root, "modulators/docs")).map(name => `modulators/docs/${name}`),

@@ -6,6 +6,8 @@ export interface ChannelName {
   readonly server: string;
   /** The user's own name, such as `atmosphere/ozone`, or of a derived channel `atmosphere/ozone#alarms`. */
   readonly name: string;
+  /** Behind an identity: where that gateway may be found, as `connect` takes it. */
+  readonly at?: string;
 }
 
 const SEGMENT = /^[A-Za-z0-9][A-Za-z0-9._~-]{0,63}$/;
@@ -19,21 +21,25 @@ export function isIdentity(server: string): boolean {
 }
 
 /**
- * Takes `jecho://HOST:PORT/NAME` apart, or `jecho://IDENTITY/NAME`.
+ * Takes `jecho://HOST:PORT/NAME` apart, or `jecho://IDENTITY/NAME`, or `jecho://IDENTITY/NAME?at=ADDRESS`. As in every URL, a `#` comes last.
  *
  * @param path that gateways are reached under, as `/jecho`: where the text goes on with it behind an address, it belongs to that; by default
  *   everything behind `HOST:PORT` is taken for the name, for the text alone does not tell
  * @throws JechoError `CHANNEL_NAME_INVALID` where it does not have that form
  */
 export function parseChannelName(text: string, path = ""): ChannelName {
-  const [, server = "", rest = ""] = /^jecho:\/\/([^/\s]+)\/(.+)$/.exec(text) ?? [];
-  if (server === "" || (server.startsWith("~") && !isIdentity(server))) {
+  const [, server = "", base = "", at, derived = ""] =
+    /^jecho:\/\/([^/\s]+)\/([^?#]+)(?:\?at=([^#\s]+))?(#.*)?$/.exec(text) ?? [];
+  const hasIdentity = isIdentity(server);
+  if (server === "" || (server.startsWith("~") && !hasIdentity) || (at !== undefined && !hasIdentity)) {
     throw new JechoError(
       "CHANNEL_NAME_INVALID",
-      `"${text.slice(0, 200)}" is not of the form jecho://HOST:PORT/NAME, nor of jecho://IDENTITY/NAME with ~ and 24 hexadecimal digits`,
+      `"${text.slice(0, 200)}" is not of the form jecho://HOST:PORT/NAME, nor of jecho://IDENTITY/NAME or jecho://IDENTITY/NAME?at=ADDRESS with ~ and 24 hexadecimal digits`,
     );
   }
-  if (path === "" || isIdentity(server) || !`/${rest}`.startsWith(`${path}/`))
+  const rest = `${base}${derived}`;
+  if (at !== undefined) return { server, name: checkName(rest), at };
+  if (path === "" || hasIdentity || !`/${rest}`.startsWith(`${path}/`))
     return { server, name: checkName(rest) };
   return { server: `${server}${path}`, name: checkName(rest.slice(path.length)) };
 }
@@ -84,7 +90,14 @@ export function checkName(name: string): string {
   return name;
 }
 
-/** The full name of a channel. @param server address or identity of the gateway that has it */
-export function formatChannelName(server: string, name: string): string {
-  return `jecho://${server}/${name}`;
+/**
+ * The full name of a channel.
+ *
+ * @param server address or identity of the gateway that has it
+ * @param at address of the gateway with that identity
+ */
+export function formatChannelName(server: string, name: string, at?: string): string {
+  if (at === undefined) return `jecho://${server}/${name}`;
+  const [base, ...derived] = name.split(/(?=#)/);
+  return `jecho://${server}/${base}?at=${at}${derived.join("")}`;
 }

@@ -110,14 +110,14 @@ const MEANINGS: Readonly<Record<ErrorCode, readonly [meaning: string, cause: str
     "Install the same version of all packages.",
   ],
   CHANNEL_NAME_INVALID: [
-    "A channel name does not have the form jecho://HOST:PORT/NAME or jecho://IDENTITY/NAME.",
+    "A channel name does not have the form jecho://HOST:PORT/NAME, jecho://IDENTITY/NAME or jecho://IDENTITY/NAME?at=ADDRESS.",
     "A name has an empty part, a space, or another sign that it may not have.",
     "1 to 8 segments of letters, digits and `._~-`, each beginning with a letter or digit: `weather/readings`.",
   ],
   CHANNEL_ELSEWHERE: [
-    "The channel is at another gateway than the connected one.",
-    "A channel's full name leads to another gateway than the session's.",
-    "`connect` to the gateway that the name says, or use the name alone.",
+    "Nobody knows where the gateway is that the channel's name says.",
+    "The name has the identity of another gateway than the session's and no address, or another gateway is at that address.",
+    "Take the name from `channel.url`, which has an address, or list the gateway in `neighbours`.",
   ],
   ENDPOINT_UNKNOWN: [
     "The endpoint that a frame speaks of does not exist on this connection.",
@@ -240,8 +240,8 @@ const MEANINGS: Readonly<Record<ErrorCode, readonly [meaning: string, cause: str
     'Begin with the newest: `from: "last"`.',
   ],
   HANDOVER_INVALID: [
-    "The handover token is unknown, used or too old.",
-    "The token was used, is older than `handoverMs`, or is another subject's.",
+    "The handover token is unknown, used or too old, or there can be none.",
+    "The token was used, is older than `handoverMs`, or is another subject's; or the session has endpoints at other gateways.",
     "Make a new one at the first device.",
   ],
   HANDED_OVER: [
@@ -251,8 +251,8 @@ const MEANINGS: Readonly<Record<ErrorCode, readonly [meaning: string, cause: str
   ],
   OBJECT_UNKNOWN: [
     "No shared object has this id.",
-    "Nobody shares that object at present.",
-    "Look at the id; whoever shares it has to be connected.",
+    "Nobody shares that object at present, or it is shared at another gateway than the channel's.",
+    "Look at the id; whoever shares it has to be connected. For a channel of another gateway: `(await session.at(name)).share(state)`.",
   ],
   CLOSED: ["The session or endpoint is closed.", "It is used after `close()`.", "Open another one."],
   ARGUMENT_INVALID: [

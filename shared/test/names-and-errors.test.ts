@@ -35,6 +35,23 @@ test("CHAN-1, CHAN-10: a gateway's path belongs to its address, and its identity
   }
 });
 
+test("CHAN-1: a name with an identity may say an address, before what is derived", () => {
+  const identity = `~${"0123456789ab".repeat(2)}`;
+  for (const at of ["h:1", "https://h/in/jecho"]) {
+    for (const [name, text] of [
+      ["a/b", `jecho://${identity}/a/b?at=${at}`],
+      ["a/b#c", `jecho://${identity}/a/b?at=${at}#c`],
+    ] as const) {
+      expect(formatChannelName(identity, name, at)).toBe(text);
+      expect(parseChannelName(text, "/in/jecho")).toEqual({ server: identity, name, at });
+    }
+  }
+  for (const wrong of [`h:1/a?at=h:2`, `${identity}/a?at=`, `${identity}/a?to=h`, `${identity}/a#c?at=h:1`])
+    expect(() => parseChannelName(`jecho://${wrong}`)).toThrow(
+      expect.objectContaining({ code: "CHANNEL_NAME_INVALID" }),
+    );
+});
+
 test.each([
   "",
   "a//b",

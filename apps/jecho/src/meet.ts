@@ -15,17 +15,17 @@ interface Meeting {
 }
 
 /**
- * Does something in a session with the gateway that a channel's full name says, or the option, or the one on this machine.
+ * Does something in a session with the gateway that the option says, or a channel's full name, or the one on this machine.
  * Where nobody answers at once, that is noted.
  *
- * @throws JechoError `TIMED_OUT` where nobody answers there, `CHANNEL_ELSEWHERE` where name and option lead to different gateways
+ * @throws JechoError `TIMED_OUT` where nobody answers there, `CHANNEL_ELSEWHERE` where nobody says the address of the gateway that the name is of
  */
 export async function meet(
   { channel = "", gateway, token, note, signal }: Meeting,
   act: (session: Session) => Promise<void>,
 ): Promise<void> {
-  const named = /^jecho:\/\/([^/]+)\//.exec(channel)?.[1];
-  const address = gateway ?? (named?.startsWith("~") ? undefined : named) ?? "localhost:8080";
+  const [, named = "", at] = /^jecho:\/\/([^/]+)\/[^?#]*(?:\?at=([^#]+))?/.exec(channel) ?? [];
+  const address = gateway ?? at ?? (/^[^~]/.test(named) ? named : "localhost:8080");
   const session = connect(address, {
     name: "jecho",
     place: "here",

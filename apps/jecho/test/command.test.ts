@@ -216,6 +216,14 @@ test("TYPE-8: types prints what a channel's producers write, as text that gives 
   expect(none).toMatchObject({ code: 0, out: "", err: expect.stringContaining("nobody produces there") });
 });
 
+test("CHAN-11: a channel's name leads the command to its gateway, also from another one", async () => {
+  const plain = await run(["types", "weather/stations", "--gateway", gateway.address]);
+  const { url } = session.channel("weather/stations");
+  await using another = await createGateway();
+  expect(await run(["types", url])).toEqual(plain);
+  expect(await run(["types", url, "--gateway", another.address])).toEqual(plain);
+});
+
 test("untyped events are shown as bytes", async () => {
   const raw = await session.channel("raw").produce();
   const { out } = await run(["sub", "raw", "--gateway", gateway.address, "--count", "1"], async () => {
@@ -318,7 +326,7 @@ test("errors are told by their code", async () => {
   expect(err).toContain("jecho: CHANNEL_NAME_INVALID: ");
   expect(code).toBe(1);
   await using another = await createGateway();
-  const elsewhere = await run(["types", `jecho://${another.address}/a`, "--gateway", gateway.address]);
+  const elsewhere = await run(["types", `jecho://${another.identity}/a`, "--gateway", gateway.address]);
   expect(elsewhere).toMatchObject({ code: 1, err: expect.stringContaining("jecho: CHANNEL_ELSEWHERE: ") });
   const misspelt = await run([
     "sub",

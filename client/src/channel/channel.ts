@@ -1,38 +1,65 @@
 import type { Modulator } from "@jecho/modulators";
 import { Type } from "@jecho/shared";
+import { checkOptions } from "@jecho/shared/internal";
 import type { Consumer } from "../consumer/consumer.ts";
 import type { Handler, SubscribeOptions } from "../options/consumer-options.ts";
+import { PRODUCE, SUBSCRIBE } from "../options/option-names.ts";
 import type { ProduceOptions } from "../options/producer-options.ts";
 import type { Producer } from "../producer/producer.ts";
 import type { ChannelForm, Codec } from "./codec.ts";
 import { iterate } from "./iteration.ts";
 import type { Opener } from "./opener.ts";
 
+/** Session as its channels see it. */
+export interface ChannelWays {
+  /**
+   * Acts at the gateway that a full name leads to: at once where that is known, in its order among what else is asked for.
+   *
+   * @throws JechoError `CHANNEL_ELSEWHERE`, why a gateway cannot be asked, or the signal's reason
+   */
+  act<R>(
+    fullName: string,
+    signal: AbortSignal | undefined,
+    act: (opener: Opener, name: string) => Promise<R>,
+  ): Promise<R>;
+  /** The name for users of other gateways. */
+  toHandOn(fullName: string): string;
+}
+
 /** A named stream of events: any number of producers and consumers, who do not know each other. */
 export class EventChannel<T = Uint8Array> implements ChannelForm<T> {
-  /** The channel's name in full: `jecho://HOST:PORT/NAME`, or as it was asked for. */
+  /** The channel's name in full, for the session that it is of: `jecho://HOST:PORT/NAME`, or as it was asked for. */
   readonly name: string;
   /** Type of the channel's events; undefined on an untyped channel. */
   readonly type: Type<T> | undefined;
   /** Converts between events and bytes, on an untyped channel. */
   readonly codec: Codec<T> | undefined;
-  readonly #opener: Opener;
+  readonly #ways: ChannelWays;
 
   /** Made by `session.channel`. */
-  constructor(opener: Opener, name: string, type: Type<T> | Codec<T> | undefined) {
-    this.#opener = opener;
+  constructor(ways: ChannelWays, name: string, type: Type<T> | Codec<T> | undefined) {
+    this.#ways = ways;
     this.name = name;
     this.type = type instanceof Type ? type : undefined;
     this.codec = type instanceof Type ? undefined : type;
   }
 
   /**
+   * The channel's name for users of other gateways, to be handed on in a text or a URL: `jecho://IDENTITY/NAME?at=ADDRESS`, once the session is live. The
+   * address is this session's own, which may lead elsewhere from where another user is; nobody is led to a gateway of another identity by it.
+   */
+  get url(): string {
+    return this.#ways.toHandOn(this.name);
+  }
+
+  /**
    * The types that the present producers of the channel write: none where it is untyped, or nobody produces.
    *
-   * @throws JechoError `CHANNEL_ELSEWHERE` where the channel's name leads to another gateway, why the gateway there cannot be asked, what ended the connection
+   * @throws JechoError `CHANNEL_ELSEWHERE` where nobody says the address of the gateway that the name is of, or another one is there, why that cannot be
+   * asked, what ended the connection
    */
   types(): Promise<Type[]> {
-    return this.#opener.typesOf(this.name);
+    return this.#ways.act(this.name, undefined, (opener, name) => opener.typesOf(name));
   }
 
   /**
@@ -43,8 +70,11 @@ export class EventChannel<T = Uint8Array> implements ChannelForm<T> {
    * @throws JechoError `CHANNEL_ELSEWHERE`, `TYPE_MISMATCH`, `MODULATORS_NOT_SERVED`, `ARGUMENT_INVALID` for what cannot be offered or no queue's size,
    * what ended the connection, or the signal's reason
    */
-  produce(options: ProduceOptions = {}): Promise<Producer<T>> {
-    return this.#opener.openProducer(this, options);
+  async produce(options: ProduceOptions = {}): Promise<Producer<T>> {
+    checkOptions<ProduceOptions>("produce()", options, PRODUCE);
+    return this.#ways.act(this.name, options.signal, (opener, name) =>
+      opener.openProducer(this, name, options),
+    );
   }
 
   /**
@@ -63,8 +93,11 @@ export class EventChannel<T = Uint8Array> implements ChannelForm<T> {
     handler: Handler<Made>,
     options: SubscribeOptions & { readonly modulator: Modulator },
   ): Promise<Consumer<T>>;
-  subscribe(handler: Handler<T>, options: SubscribeOptions = {}): Promise<Consumer<T>> {
-    return this.#opener.openConsumer(this, handler, options);
+  async subscribe(handler: Handler<T>, options: SubscribeOptions = {}): Promise<Consumer<T>> {
+    checkOptions<SubscribeOptions>("subscribe()", options, SUBSCRIBE);
+    return this.#ways.act(this.name, options.signal, (opener, name) =>
+      opener.openConsumer(this, name, handler, options),
+    );
   }
 
   /**

@@ -1,12 +1,14 @@
-import { modulatorTable } from "@jecho/modulators/internal";
+import type { Modulator } from "@jecho/modulators";
+import { type ModulatorTable, modulatorTable } from "@jecho/modulators/internal";
 import { JechoError, type Type } from "@jecho/shared";
 import { checkOptions, FROM, type Inherited, type OptionNames } from "@jecho/shared/internal";
 import { loadsOverNetwork } from "#platform";
 import { Consumer } from "../consumer/consumer.ts";
 import type { RaisedBy, WrittenBy } from "../consumer/event-reader.ts";
+import { checkObjects } from "../objects/objects-of.ts";
 import type { Handler, SubscribeOptions, TakeOverOptions } from "../options/consumer-options.ts";
 import { labelOf, placeOf, queueOf, sourcesOf } from "../options/open-options.ts";
-import { PRODUCE, SUBSCRIBE, TAKE_OVER } from "../options/option-names.ts";
+import { TAKE_OVER } from "../options/option-names.ts";
 import type { ProduceOptions } from "../options/producer-options.ts";
 import type { Tracing } from "../options/tracing.ts";
 import type { ControlRequest, Port, PortRequest } from "../places/port.ts";
@@ -16,12 +18,14 @@ import type { EventQueues } from "../queues/event-queues.ts";
 import type { EventQueueOptions } from "../queues/queue-options.ts";
 import type { Endpoints } from "../session/endpoints.ts";
 import type { InheritedSubscription } from "../session/inheritance.ts";
-import { EventChannel } from "./channel.ts";
+import { type ChannelWays, EventChannel } from "./channel.ts";
 
 /** Session as its endpoints see it. */
 export interface EndpointSession {
   /** Address of the gateway. */
   readonly address: string;
+  /** Identity of the gateway; undefined before there was a connection. */
+  readonly gateway: string | undefined;
   readonly isClosed: boolean;
   readonly port: Port;
   /** Options of the queue that producers share. */
@@ -29,8 +33,7 @@ export interface EndpointSession {
   readonly tracing: Tracing | undefined;
   /** @throws JechoError why nothing can be opened */
   checkUsable(): void;
-  /** A channel's name on the wire; a promise where it has to be found out whether that is at this gateway. @throws JechoError `CHANNEL_ELSEWHERE` */
-  userName(channel: string): string | Promise<string>;
+  readonly ways: ChannelWays;
   post(request: PortRequest): void;
   readonly types: WrittenBy;
   readonly producers: RaisedBy;
@@ -56,10 +59,14 @@ export class Opener {
     this.#endpoints = endpoints;
   }
 
-  async openProducer<T>(channel: EventChannel<T>, options: ProduceOptions): Promise<Producer<T>> {
-    checkOptions<ProduceOptions>("produce()", options, PRODUCE);
+  /** @param name the channel's on the wire */
+  async openProducer<T>(
+    channel: EventChannel<T>,
+    name: string,
+    options: ProduceOptions,
+  ): Promise<Producer<T>> {
     const producing = this.#producing ?? (await this.#loadProducing(options.signal));
-    return producing.open(channel, options);
+    return producing.open(channel, name, options);
   }
 
   async #loadProducing(signal: AbortSignal | undefined): Promise<Producing> {
@@ -75,26 +82,25 @@ export class Opener {
     return this.#producing?.queues;
   }
 
+  /** @param name the channel's on the wire */
   async openConsumer<T>(
     channel: EventChannel<T>,
+    name: string,
     handler: Handler<T>,
     options: SubscribeOptions,
   ): Promise<Consumer<T>> {
-    checkOptions<SubscribeOptions>("subscribe()", options, SUBSCRIBE);
     const endpoint = this.#endpoints.next();
     if (options.as !== undefined && options.modulator === undefined)
       throw new JechoError("ARGUMENT_INVALID", `"as" names what a modulator makes, and there is none`);
     const [from, sources] = [placeOf(options), sourcesOf(options)];
     const behind = from?.from === FROM.resume ? { ...from, sources } : undefined;
     const consumer = new Consumer<T>(this, endpoint, channel, handler, options, options, behind);
-    const name = this.userName(channel.name, options.signal);
     return this.#open(consumer, options.signal, {
       is: "openConsumer",
       endpoint,
-      // What is known at once is asked for at once, in its order among what else is.
-      channel: typeof name === "string" ? name : await name,
+      channel: name,
       schema: channel.type?.schema ?? new Uint8Array(0),
-      modulator: options.modulator && modulatorTable(options.modulator, options.capabilities),
+      modulator: options.modulator && this.tableOf(options.modulator, options.capabilities),
       queue: queueOf(options.queue),
       label: labelOf(options.label),
       as: options.as ?? "",
@@ -106,24 +112,23 @@ export class Opener {
   /** Opens a consumer in the stead of one that another device had. */
   async takeOver<T>(
     { channel, label }: InheritedSubscription,
-    { modulator, as, epoch, seq, sources }: Inherited,
+    { channel: name, modulator, as, epoch, seq, sources }: Inherited,
     handler: Handler<T>,
     options: TakeOverOptions<T>,
   ): Promise<Consumer<T>> {
     checkOptions<TakeOverOptions<T>>("takeOver()", options, TAKE_OVER as OptionNames<TakeOverOptions<T>>);
     const endpoint = this.#endpoints.next();
     const pair = { modulator: modulator && { source: modulator.source }, demodulator: options.demodulator };
-    const place = new EventChannel<T>(this, channel, options.type);
+    const place = new EventChannel<T>(this.#session.ways, channel, options.type);
     const consumer = new Consumer<T>(this, endpoint, place, handler, pair, options, {
       epoch,
       seq,
       sources,
     });
-    const name = this.userName(channel, options.signal);
     return this.#open(consumer, options.signal, {
       is: "openConsumer",
       endpoint,
-      channel: typeof name === "string" ? name : await name,
+      channel: name,
       schema: options.type?.schema ?? new Uint8Array(0),
       modulator,
       queue: queueOf(options.queue),
@@ -134,11 +139,6 @@ export class Opener {
     });
   }
 
-  userName(channel: string, signal: AbortSignal | undefined): string | Promise<string> {
-    const name = this.#session.userName(channel);
-    return typeof name === "string" || signal === undefined ? name : unlessAborted(name, signal);
-  }
-
   async #open<T>(
     consumer: Consumer<T>,
     signal: AbortSignal | undefined,
@@ -147,6 +147,12 @@ export class Opener {
     this.#session.checkUsable();
     await this.#endpoints.open(request.endpoint, consumer, signal, () => this.post(request));
     return consumer;
+  }
+
+  tableOf(modulator: Modulator, capabilities?: readonly string[]): ModulatorTable {
+    const table = modulatorTable(modulator, capabilities);
+    checkObjects(modulator, this.#session.gateway);
+    return table;
   }
 
   typesOf(channel: string): Promise<Type[]> {
@@ -177,13 +183,4 @@ export class Opener {
     this.post({ is: "closeEndpoint", endpoint });
     this.#endpoints.remove(endpoint);
   }
-}
-
-/** Rejects with the signal's reason when that comes first. */
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const abort = (): void => reject(signal.reason);
-  if (signal.aborted) abort();
-  signal.addEventListener("abort", abort);
-  return Promise.race([promise, aborted]).finally(() => signal.removeEventListener("abort", abort));
 }

@@ -1,4 +1,5 @@
-import type { Demodulator } from "@jecho/modulators";
+import type { Demodulator, Modulator } from "@jecho/modulators";
+import type { ModulatorTable } from "@jecho/modulators/internal";
 import { JechoError, parseChannelName, splitName } from "@jecho/shared";
 import type { EventsFrame, Inherited } from "@jecho/shared/internal";
 import type { ChannelForm } from "../channel/codec.ts";
@@ -25,6 +26,8 @@ import { NO_VERSIONS, Versions } from "./versions.ts";
 /** Session as consumers see it. */
 export interface ConsumerSession {
   post(request: ControlRequest): void;
+  /** A modulator, to be installed. @throws JechoError what makes it one that cannot be */
+  tableOf(modulator: Modulator, capabilities?: readonly string[]): ModulatorTable;
   closeEndpoint(endpoint: number): void;
   readonly tracing: Tracing | undefined;
   readonly types: WrittenBy;
@@ -110,6 +113,7 @@ export class Consumer<T> {
     this.#resets = new Resets(pair, {
       endpoint,
       post: request => session.post(request),
+      tableOf: (...of) => session.tableOf(...of),
       settled: () => this.#handling.settled(),
     });
   }

@@ -1,5 +1,5 @@
 import type { Json, Modulator } from "@jecho/modulators";
-import { modulatorTable } from "@jecho/modulators/internal";
+import type { ModulatorTable } from "@jecho/modulators/internal";
 import { JechoError } from "@jecho/shared";
 import { checkOptions } from "@jecho/shared/internal";
 import type { EagerHandler, ResetOptions } from "../options/consumer-options.ts";
@@ -18,6 +18,7 @@ interface Resetting {
 export interface ResetsOptions {
   readonly endpoint: number;
   post(request: ControlRequest): void;
+  tableOf(modulator: Modulator, capabilities?: readonly string[]): ModulatorTable;
   /** Resolves when no promise that the handler returned is under way. */
   settled(): Promise<void>;
 }
@@ -44,8 +45,8 @@ export class Resets {
       checkOptions<EagerHandler>("reset()", pair, PAIR);
       checkOptions<ResetOptions>("reset()", options, RESET);
       const { sync = false } = options;
-      const modulator = pair.modulator && modulatorTable(pair.modulator, pair.capabilities);
-      const { endpoint } = this.#options;
+      const { endpoint, tableOf } = this.#options;
+      const modulator = pair.modulator && tableOf(pair.modulator, pair.capabilities);
       const reset = this.#next++;
       this.#asked.set(reset, { pair, sync, resolve, reject });
       this.#options.post({ is: "resetConsumer", endpoint, reset, modulator });

@@ -30,6 +30,8 @@ export interface CopiesSession {
   send(request: ControlRequest): void;
   /** The subject of its token; undefined where it has none. */
   subject(): string | undefined;
+  /** The identity of its gateway; undefined before there was a connection. */
+  gateway(): string | undefined;
 }
 
 /** The copies of shared objects that a session has. What their owners change in one turn goes out at its end. */
@@ -49,6 +51,7 @@ export class SharedCopies {
       this.#endpoints.delete(object);
     },
     subject: () => this.#session.subject(),
+    gateway: () => this.#session.gateway(),
   };
 
   constructor(session: CopiesSession) {

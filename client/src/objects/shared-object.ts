@@ -12,6 +12,8 @@ export interface ObjectPort {
   closed(object: SharedObject): void;
   /** The subject of the session's token; undefined where it has none. */
   subject(): string | undefined;
+  /** The identity of the session's gateway; undefined before there was a connection. */
+  gateway(): string | undefined;
 }
 
 /** A message of a copy: the master's state, or another copy's writes. */
@@ -186,6 +188,11 @@ export class SharedObject<S extends object = object> implements SharedReference 
   /** The same as `close`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  /** @internal Identity of the gateway that it is shared at; undefined before there was a connection. */
+  get gateway(): string | undefined {
+    return this.#port.gateway();
   }
 
   /** @internal For the session: what there is to send, if anything. */

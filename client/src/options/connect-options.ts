@@ -1,10 +1,12 @@
 import { checkAllowed } from "@jecho/modulators/internal";
 import { JechoError } from "@jecho/shared";
+import { checkOptions } from "@jecho/shared/internal";
 import type { BackoffOptions } from "../concentrator/backoff.ts";
 import type { ConcentratorOptions } from "../concentrator/parts.ts";
 import type { ConcentratorPlace } from "../places/place.ts";
 import { checkQueueOptions, type EventQueueOptions } from "../queues/queue-options.ts";
 import { mostOf } from "./open-options.ts";
+import { NEIGHBOUR } from "./option-names.ts";
 import type { ProducerModulatorOptions } from "./producer-options.ts";
 import type { Tracing } from "./tracing.ts";
 
@@ -22,6 +24,11 @@ export interface ConnectOptions {
    * Default: none.
    */
   readonly others?: readonly string[];
+  /**
+   * Other gateways whose channels this session may use by their full names, and who it is there. Names that say the address of a gateway lead there without
+   * being listed here, but no token is shown at an address that only a name says. Default: none.
+   */
+  readonly neighbours?: readonly Neighbour[];
   /** When to connect again after the connection broke: full jitter from 500 ms to 20 s by default. */
   readonly backoff?: BackoffOptions;
   /** Time that one try to connect may take, in milliseconds; 10,000 by default. */
@@ -60,6 +67,12 @@ export interface ConnectOptions {
   readonly onError?: (error: JechoError) => void;
 }
 
+/** A gateway beside the session's own: its address, and the options of `connect` that are its own. */
+export interface Neighbour extends Pick<ConnectOptions, "others" | "token"> {
+  /** As `connect` takes it. */
+  readonly address: string;
+}
+
 const CONNECT_TIMEOUT_MS = 10_000;
 
 /** A gateway's address as applications write it. */
@@ -89,8 +102,40 @@ export function parseAddress(address: string): GatewayAddress {
   return { place: `${host}${path}`, secure: scheme === "wss" || scheme === "https" };
 }
 
-function urlOf({ place, secure }: GatewayAddress): string {
+export function urlOf({ place, secure }: GatewayAddress): string {
   return `${secure ? "wss" : "ws"}://${place}/`;
+}
+
+/** The address as applications write it. */
+export function textOf({ place, secure }: GatewayAddress): string {
+  return secure ? `https://${place}` : place;
+}
+
+/** Addresses of a session's neighbours. @throws JechoError `ARGUMENT_INVALID` */
+export function neighbourAddresses(neighbours: readonly Neighbour[] = []): GatewayAddress[] {
+  return neighbours.map(neighbour => {
+    checkOptions<Neighbour>("neighbours", neighbour, NEIGHBOUR);
+    checkToken(neighbour.token);
+    return parseAddress(neighbour.address);
+  });
+}
+
+/** The options of a session's own session with another gateway: what is said of that, and nothing that says who the first one is at its own gateway. */
+export function optionsAt(
+  there: GatewayAddress,
+  { neighbours = [], others: _, token: __, handover: ___, modulating: ____, ...same }: ConnectOptions,
+): ConnectOptions {
+  for (const { address, ...own } of neighbours)
+    if (urlOf(parseAddress(address)) === urlOf(there)) return { ...same, ...own };
+  return same;
+}
+
+function checkToken(token: unknown): void {
+  if (["undefined", "string", "function"].includes(typeof token)) return;
+  throw new JechoError(
+    "ARGUMENT_INVALID",
+    `token is a string or a function that gives one, not a ${typeof token}`,
+  );
 }
 
 /**
@@ -101,11 +146,7 @@ function urlOf({ place, secure }: GatewayAddress): string {
 export function concentratorOptions(gateway: GatewayAddress, options: ConnectOptions): ConcentratorOptions {
   checkQueueOptions(options.queue ?? {});
   checkAllowed(options.modulators?.allow);
-  if (!["undefined", "string", "function"].includes(typeof options.token))
-    throw new JechoError(
-      "ARGUMENT_INVALID",
-      `token is a string or a function that gives one, not a ${typeof options.token}`,
-    );
+  checkToken(options.token);
   return {
     url: urlOf(gateway),
     others: (options.others ?? []).map(address => urlOf(parseAddress(address))),

@@ -2,7 +2,7 @@ import type { Delegate, Limits, Modulator } from "@jecho/modulators";
 import type { OptionNames } from "@jecho/shared/internal";
 import type { AttachOptions, ShareOptions } from "../objects/shared-copies.ts";
 import type { EventQueueOptions } from "../queues/queue-options.ts";
-import type { ConnectOptions } from "./connect-options.ts";
+import type { ConnectOptions, Neighbour } from "./connect-options.ts";
 import type {
   ConsumerOptions,
   EagerHandler,
@@ -35,6 +35,7 @@ const limits: OptionNames<Limits> = {
 export const CONNECT: OptionNames<ConnectOptions> = {
   name: true,
   others: true,
+  neighbours: true,
   backoff: { firstMs: true, mostMs: true, random: true },
   connectTimeoutMs: true,
   queue,
@@ -55,6 +56,8 @@ export const CONNECT: OptionNames<ConnectOptions> = {
   modulating: true,
   onError: true,
 };
+
+export const NEIGHBOUR: OptionNames<Neighbour> = { address: true, others: true, token: true };
 
 const delegate: OptionNames<Delegate> = {
   context: true,

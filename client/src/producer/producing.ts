@@ -30,6 +30,7 @@ export class Producing implements ProducerSession {
 
   async open<T>(
     channel: EventChannel<T>,
+    name: string,
     { signal, delegate, history, key = "", queue: own }: ProduceOptions,
   ): Promise<Producer<T>> {
     const session = this.#session;
@@ -44,8 +45,6 @@ export class Producing implements ProducerSession {
     session.checkUsable();
     // The memory of a queue depends on where its other side is.
     await session.port.settled;
-    const name = this.#opener.userName(channel.name, signal);
-    const userName = typeof name === "string" ? name : await name;
     session.checkUsable();
     const queue = own === undefined ? this.queues.common : this.queues.open(own);
     const producer = new Producer<T>(this, endpoint, channel, queue, delegation);
@@ -53,7 +52,7 @@ export class Producing implements ProducerSession {
     const request: ControlRequest = {
       is: "openProducer",
       endpoint,
-      channel: userName,
+      channel: name,
       schema,
       token,
       offers: delegation?.offers,

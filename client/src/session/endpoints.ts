@@ -21,10 +21,21 @@ export class Endpoints {
   readonly #openings = new Map<number, Opening>();
   /** Ends the listening to the signals of those that have one. */
   readonly #stops = new Map<number, () => void>();
+  readonly #onClosed: (() => void) | undefined;
   #next = 1;
   /** A run for a consumer, from its event `first` on. Once all are closed nobody gets any. */
   readonly receive = (number: number, frame: EventsFrame, first: number): void =>
     this.#endpoints.get(number)?.receive?.(frame, first);
+
+  /** @param onClosed called when one has been closed */
+  constructor(onClosed?: () => void) {
+    this.#onClosed = onClosed;
+  }
+
+  /** Whether any is open, or being opened. */
+  get areThere(): boolean {
+    return !this.#endpoints[Symbol.iterator]().next().done;
+  }
 
   /** The number of an endpoint to come. */
   next(): number {
@@ -40,6 +51,7 @@ export class Endpoints {
   remove(number: number): void {
     this.#endpoints.delete(number);
     this.#stops.get(number)?.();
+    this.#onClosed?.();
   }
 
   get(number: number): SessionEndpoint | undefined {

@@ -1,29 +1,42 @@
 import { checkName, formatChannelName, isIdentity, JechoError, parseChannelName } from "@jecho/shared";
-import type { GatewayAddress } from "../options/connect-options.ts";
-import type { Answer, Question } from "../places/port.ts";
+import { type GatewayAddress, parseAddress, textOf, urlOf } from "../options/connect-options.ts";
 
 /** Session as its names see it. */
-interface NameAsker {
+export interface NameAsker {
   /** Resolves when the session is live. @throws JechoError what ended it */
   ready(): Promise<void>;
-  /** Asks the gateway once the session is live. @throws JechoError what the answer is, or what ended the connection */
-  ask(about: Question): Promise<Answer>;
+  /** The gateway at an address that there is a connection with. */
+  identityAt(address: GatewayAddress): string | undefined;
+  /** Asks at an address which gateway is there. @throws JechoError why nobody can be asked */
+  askAt(address: GatewayAddress): Promise<string>;
 }
 
-/** Tells which channel names lead to a session's gateway: those with its address, with its identity, or with another address of it. */
+/** Where a full name leads. */
+export interface Lead {
+  /** The channel's name there. */
+  readonly name: string;
+  /** Address of another gateway than the session's own. */
+  readonly elsewhere?: GatewayAddress;
+  /** The identity that the gateway has to have. */
+  readonly identity?: string;
+}
+
+/** Finds the gateway that a full name leads to: the session's own, one of its neighbours, or one that the name says the address of. */
 export class GatewayNames {
-  readonly #address: string;
+  readonly #own: GatewayAddress;
   readonly #path: string;
-  readonly #scheme: string;
+  readonly #neighbours: readonly GatewayAddress[];
   readonly #asker: NameAsker;
-  /** Other addresses that the gateway has, or may have: these are being asked. */
-  readonly #aliases = new Map<string, Promise<void>>();
+  /** Other addresses that the session's gateway has. */
+  readonly #aliases = new Set<string>();
+  /** Questions under way, by address. */
+  readonly #asked = new Map<string, Promise<string>>();
   #identity: string | undefined;
 
-  constructor({ place, secure }: GatewayAddress, asker: NameAsker) {
-    this.#address = place;
-    this.#path = /\/.*/.exec(place)?.[0] ?? "";
-    this.#scheme = secure ? "wss" : "ws";
+  constructor(own: GatewayAddress, neighbours: readonly GatewayAddress[], asker: NameAsker) {
+    this.#own = own;
+    this.#path = /\/.*/.exec(own.place)?.[0] ?? "";
+    this.#neighbours = neighbours;
     this.#asker = asker;
   }
 
@@ -43,65 +56,125 @@ export class GatewayNames {
   inFull(name: string): string {
     if (typeof name !== "string")
       throw new JechoError("CHANNEL_NAME_INVALID", `a channel's name is a string, not a ${typeof name}`);
-    if (!name.startsWith("jecho://")) return formatChannelName(this.#address, checkName(name));
-    const { server } = parseChannelName(name, this.#path);
-    if (!isIdentity(server) && !isAddress(server))
-      throw new JechoError(
-        "CHANNEL_NAME_INVALID",
-        `"${server.slice(0, 200)}" is not the address of a gateway`,
-      );
+    if (!name.startsWith("jecho://")) return formatChannelName(this.#own.place, checkName(name));
+    const { server, at = isIdentity(server) ? undefined : server } = parseChannelName(name, this.#path);
+    if (at !== undefined && !isAddress(at))
+      throw new JechoError("CHANNEL_NAME_INVALID", `"${at.slice(0, 200)}" is not the address of a gateway`);
     return name;
   }
 
+  /** The same name for somebody who is connected with another gateway: with the identity, and an address, as far as these are known here. */
+  toHandOn(fullName: string): string {
+    const { server, name, at } = parseChannelName(fullName, this.#path);
+    if (at !== undefined) return fullName;
+    const own = { ...this.#own, identity: this.#identity };
+    const others = [...this.#neighbours, { place: server, secure: own.secure }];
+    for (const gateway of [own, ...others.map(one => ({ ...one, identity: this.#asker.identityAt(one) }))]) {
+      const { place, identity } = gateway;
+      if (identity !== undefined && (identity === server || isSamePlace(place, server)))
+        return formatChannelName(identity, name, textOf(gateway));
+    }
+    return fullName;
+  }
+
   /**
-   * The user's part of a full name: at once where the name has this session's own address. Else it has to be found out which gateway it
-   * leads to, for which the session has to be live.
+   * Where a full name leads: at once where it has this session's own address. Else that has to be found out, for which the session has to be live.
    *
-   * @throws JechoError, or rejects with, `CHANNEL_NAME_INVALID`; `CHANNEL_ELSEWHERE` where another gateway is there; why the gateway there cannot be asked
+   * @throws JechoError, or rejects with, `CHANNEL_NAME_INVALID`; `CHANNEL_ELSEWHERE` where nobody says where the gateway is, or another one is there; why
+   * the gateway there cannot be asked, or the signal's reason
    */
-  userName(fullName: string): string | Promise<string> {
-    const { server, name } = parseChannelName(fullName, this.#path);
-    return isSamePlace(server, this.#address) ? name : this.#check(server).then(() => name);
+  lead(fullName: string, signal?: AbortSignal): Lead | Promise<Lead> {
+    const { server, name, at } = parseChannelName(fullName, this.#path);
+    if (isSamePlace(server, this.#own.place)) return { name };
+    const identity = isIdentity(server) ? { identity: server } : {};
+    const found = isIdentity(server) ? this.#byIdentity(server, at) : this.#byAddress(server);
+    const lead = found.then(elsewhere =>
+      elsewhere === undefined ? { name } : { name, elsewhere, ...identity },
+    );
+    return signal === undefined ? lead : unlessAborted(lead, signal);
   }
 
-  async #check(server: string): Promise<void> {
-    if (!isIdentity(server)) return this.#aliases.get(server) ?? this.#inquire(server);
+  /** @returns undefined for the session's own gateway */
+  async #byIdentity(identity: string, at: string | undefined): Promise<GatewayAddress | undefined> {
     await this.#asker.ready();
-    if (server !== this.#identity) throw this.#elsewhere(server);
+    if (identity === this.#identity) return undefined;
+    // What the application said itself goes before what stands in a name.
+    const neighbour = await this.#neighbour(identity);
+    if (!(neighbour instanceof JechoError)) return neighbour;
+    if (at === undefined) throw neighbour;
+    const address = parseAddress(at);
+    checkIdentity(address.place, await this.#identityAt(address), identity);
+    return address;
   }
 
-  #inquire(server: string): Promise<void> {
-    const inquire = async (): Promise<void> => {
-      try {
-        const answer = await this.#asker.ask({ gatewayAt: `${this.#scheme}://${server}/` });
-        if ((answer as { gateway: string }).gateway === this.#identity) return;
-      } catch (error) {
-        // Pages may not ask at any other address than their own.
-        if (areBothHere(server, this.#address)) return;
-        throw error;
-      }
-      throw this.#elsewhere(server);
-    };
-    const asked = inquire();
-    this.#aliases.set(server, asked);
-    // It may be the same gateway another time.
-    asked.catch(() => {
-      if (this.#aliases.get(server) === asked) this.#aliases.delete(server);
+  async #byAddress(place: string): Promise<GatewayAddress | undefined> {
+    await this.#asker.ready();
+    if (this.#aliases.has(place)) return undefined;
+    const known = this.#neighbours.find(neighbour => isSamePlace(neighbour.place, place));
+    if (known !== undefined) return known;
+    const address = { place, secure: this.#own.secure };
+    const found = await this.#identityAt(address).catch(error => {
+      // Pages may not ask at any other address than their own.
+      if (this.#identity !== undefined && areBothHere(place, this.#own.place)) return this.#identity;
+      throw error;
     });
+    if (found === this.#identity) {
+      this.#aliases.add(place);
+      return undefined;
+    }
+    const neighbour = await this.#neighbour(found);
+    return neighbour instanceof JechoError ? address : neighbour;
+  }
+
+  /** @returns the neighbour with this identity, or why there is none */
+  async #neighbour(identity: string): Promise<GatewayAddress | JechoError> {
+    const asked = this.#neighbours.map(async neighbour => {
+      checkIdentity(neighbour.place, await this.#identityAt(neighbour), identity);
+      return neighbour;
+    });
+    try {
+      return await Promise.any(asked);
+    } catch (error) {
+      const may = (error as AggregateError).errors
+        .map(one => JechoError.from(one))
+        .find(({ retry }) => retry);
+      const why = `${identity} is another gateway than this session's, which is ${this.#identity} at ${this.#own.place}, and neither the name nor the session's neighbours say where`;
+      return may ?? new JechoError("CHANNEL_ELSEWHERE", why);
+    }
+  }
+
+  async #identityAt(address: GatewayAddress): Promise<string> {
+    const known = this.#asker.identityAt(address);
+    if (known !== undefined) return known;
+    const url = urlOf(address);
+    const asked = this.#asked.get(url) ?? this.#asker.askAt(address).finally(() => this.#asked.delete(url));
+    this.#asked.set(url, asked);
     return asked;
   }
+}
 
-  #elsewhere(server: string): JechoError {
-    return new JechoError(
-      "CHANNEL_ELSEWHERE",
-      `${server} is another gateway than this session's, which is ${this.#identity} at ${this.#address}`,
-    );
-  }
+/** @throws JechoError `CHANNEL_ELSEWHERE` where another gateway than the one that a name says was found at an address */
+export function checkIdentity(place: string, found: string | undefined, wanted: string): void {
+  if (found === wanted) return;
+  throw new JechoError("CHANNEL_ELSEWHERE", `at ${place} is the gateway ${found}, and not ${wanted}`);
+}
+
+/** Rejects with the signal's reason when that comes first. */
+function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const abort = (): void => reject(signal.reason);
+  if (signal.aborted) abort();
+  signal.addEventListener("abort", abort);
+  return Promise.race([promise, aborted]).finally(() => signal.removeEventListener("abort", abort));
 }
 
 /** Whether a connection may be tried there. */
 function isAddress(server: string): boolean {
-  return /^[^\s?#@]+$/.test(server) && URL.canParse(`ws://${server}/`);
+  try {
+    return !server.includes("@") && parseAddress(server).place !== "";
+  } catch {
+    return false;
+  }
 }
 
 const LOOPBACK: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"]);

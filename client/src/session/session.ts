@@ -7,7 +7,16 @@ import { type Codec, isCodec } from "../channel/codec.ts";
 import { type EndpointSession, Opener } from "../channel/opener.ts";
 import { type AttachOptions, SharedCopies, type ShareOptions } from "../objects/shared-copies.ts";
 import type { SharedObject } from "../objects/shared-object.ts";
-import { type ConnectOptions, concentratorOptions, parseAddress } from "../options/connect-options.ts";
+import {
+  type ConnectOptions,
+  concentratorOptions,
+  type GatewayAddress,
+  neighbourAddresses,
+  optionsAt,
+  parseAddress,
+  textOf,
+  urlOf,
+} from "../options/connect-options.ts";
 import { ATTACH, CONNECT, SHARE } from "../options/option-names.ts";
 import { openPort } from "../places/place.ts";
 import type { Answer, Port, PortNotice, PortRequest, Question } from "../places/port.ts";
@@ -15,9 +24,11 @@ import { Endpoints } from "./endpoints.ts";
 import { GatewayNames } from "./gateway-names.ts";
 import { type Inheritance, inherit } from "./inheritance.ts";
 import { KnownTypes, ProducerNames, theOne } from "./known.ts";
+import { type NewSession, OtherGateways } from "./other-gateways.ts";
 import { type GatewayOverview, overviewOf } from "./overview.ts";
 import { Questions } from "./questions.ts";
 import { guarded, NewsListeners, type Status, statusNow, tell, untilLive } from "./status.ts";
+import { Ways } from "./ways.ts";
 
 /** Time that a session without a connection stays silent where nobody listens to its status. */
 const SILENCE_MS = 5000;
@@ -44,9 +55,11 @@ export class Session {
   readonly #statusListeners = new NewsListeners<Status>();
   /** Whoever waits for it to be live. */
   readonly #waiting = new NewsListeners<Status>();
-  readonly #endpoints = new Endpoints();
+  readonly #endpoints: Endpoints;
   readonly #opener: Opener;
   readonly #names: GatewayNames;
+  readonly #others = new OtherGateways<Session>((...of) => this.#makeOther(...of));
+  readonly #ways: Ways<Session>;
   readonly #producers = new ProducerNames();
   readonly #types = new KnownTypes(about => this.#ask(about));
   readonly #questions = new Questions(request => this.#post(request));
@@ -56,6 +69,7 @@ export class Session {
     post: request => this.#post(request),
     send: request => this.#port.post(request),
     subject: () => this.#subject,
+    gateway: () => this.gateway,
   });
   #subject: string | undefined;
   #status: Status = statusNow("connecting");
@@ -64,16 +78,25 @@ export class Session {
   #closing: Promise<void> = Promise.resolve();
   readonly #inheritance = Promise.withResolvers<Inheritance>();
 
-  /** Made by `connect`. */
-  constructor(address: string, options: ConnectOptions) {
+  /** Made by `connect`, or by a session with another gateway. @param onClosed called when one of its endpoints was closed */
+  constructor(address: string, options: ConnectOptions, onClosed?: () => void) {
     const gateway = parseAddress(address);
     checkOptions<ConnectOptions>("connect()", options, CONNECT);
     this.address = gateway.place;
-    this.#names = new GatewayNames(gateway, {
+    this.#names = new GatewayNames(gateway, neighbourAddresses(options.neighbours), {
       ready: () => this.ready(),
-      ask: about => this.#ask(about),
+      identityAt: there => this.#others.identityAt(there),
+      askAt: async there => ((await this.#ask({ gatewayAt: urlOf(there) })) as { gateway: string }).gateway,
     });
+    this.#ways = new Ways<Session>(
+      this,
+      this.#names,
+      this.#others,
+      session => session.#opener,
+      () => this.#checkUsable(),
+    );
     this.#options = options;
+    this.#endpoints = new Endpoints(onClosed);
     // Whoever does not ask for it need not handle that it failed.
     this.#inheritance.promise.catch(() => {});
     if (options.handover === undefined) this.#inheritance.resolve({ subscriptions: [], objects: [] });
@@ -87,8 +110,12 @@ export class Session {
 
   #forEndpoints(): EndpointSession {
     const isClosed = (): boolean => this.#status.state === "closed";
+    const gateway = (): string | undefined => this.gateway;
     return {
       address: this.address,
+      get gateway() {
+        return gateway();
+      },
       get isClosed() {
         return isClosed();
       },
@@ -97,10 +124,10 @@ export class Session {
       tracing: this.#options.tracing,
       checkUsable: () => this.#checkUsable(),
       ready: signal => this.ready(signal),
-      userName: channel => this.#names.userName(channel),
+      ways: this.#ways,
       post: request => this.#post(request),
       types: this.#types,
-      typesOf: async channel => this.#types.ofChannel(await this.#names.userName(channel)),
+      typesOf: channel => this.#types.ofChannel(channel),
       producers: this.#producers,
       failed: error => this.#failed(error),
       taken: () => this.#questions.taken(),
@@ -139,10 +166,11 @@ export class Session {
   }
 
   /**
-   * A channel by its name: the user's part of it (`atmosphere/ozone`), or in full, with an address of this session's gateway
-   * (`jecho://HOST:PORT/atmosphere/ozone`) or its identity (`jecho://IDENTITY/atmosphere/ozone`). Where that is another address than the session's own, what
-   * is opened on the channel first connects there for a moment, to hear which gateway it is. Without a type its
-   * events are bytes. `atmosphere/ozone#alarms` is what somebody's modulator makes of it who subscribed with `as: "alarms"`, and what others publish there.
+   * A channel by its name: the user's part of it (`atmosphere/ozone`), or in full, with the address of a gateway
+   * (`jecho://HOST:PORT/atmosphere/ozone`) or its identity (`jecho://IDENTITY/atmosphere/ozone`, with `?at=ADDRESS` where this session may not know that). Where
+   * it is not this session's own address, what is opened on the channel first connects there for a moment, to hear which gateway it is. Where it
+   * is another gateway than this session's, all that is opened there shares a connection of its own, which shows no token that is not for it (`neighbours`).
+   * Without a type the channel's events are bytes. `atmosphere/ozone#alarms` is what somebody's modulator makes of it who subscribed with `as: "alarms"`, and what others publish there.
    *
    * @throws JechoError `CHANNEL_NAME_INVALID`, `ARGUMENT_INVALID` where the type is neither a `Type` nor a `Codec`
    */
@@ -157,7 +185,7 @@ export class Session {
         "ARGUMENT_INVALID",
         "a channel's type is made by type(name, fields), typeFromFbs or typeFromSchema; json() stands in its place for JSON",
       );
-    return new EventChannel<T>(this.#opener, this.#names.inFull(name), type);
+    return new EventChannel<T>(this.#ways, this.#names.inFull(name), type);
   }
 
   /**
@@ -168,6 +196,25 @@ export class Session {
    */
   type(token: bigint): Promise<Type> {
     return this.#types.fetch(token);
+  }
+
+  /**
+   * The session with the gateway that a channel's full name leads to: this one, or one that ends with it, for what belongs to a gateway and to
+   * no channel, such as the shared objects that modulators there read.
+   *
+   * @throws JechoError as what is opened on the channel
+   */
+  at(fullName: string, signal?: AbortSignal): Promise<Session> {
+    return this.#ways.at(fullName, signal);
+  }
+
+  #makeOther(address: GatewayAddress, onClosed: () => void): NewSession<Session> {
+    const session = new Session(textOf(address), optionsAt(address, this.#options), onClosed);
+    return {
+      session,
+      isUsed: () => session.#endpoints.areThere,
+      taken: () => session.#questions.taken(),
+    };
   }
 
   async #ask(about: Question): Promise<Answer> {
@@ -219,7 +266,7 @@ export class Session {
       const error = new JechoError("CLOSED", "the session was closed");
       // Whether what it raised was taken is not known any more.
       this.#questions.end(error);
-      this.#closing = this.#port.close();
+      this.#closing = Promise.all([this.#others.close(), this.#port.close()]).then(() => {});
       this.#setStatus(statusNow("closed"));
       this.#inheritance.reject(error);
       this.#endpoints.close(error);
@@ -237,10 +284,15 @@ export class Session {
    * Makes a token with which another device takes this session over: `connect(address, { handover: token })`. It is good once
    * and for `validMs` milliseconds. When it is used, this session ends with `HANDED_OVER`.
    *
-   * @throws JechoError `OVERLOADED` with too many tokens under way, `CONNECTION_LOST`, `CLOSED`
+   * @throws JechoError `OVERLOADED` with too many tokens under way, `HANDOVER_INVALID` while endpoints are open at other gateways, `CONNECTION_LOST`, `CLOSED`
    */
   async handover(): Promise<{ readonly token: string; readonly validMs: number }> {
     await this.ready();
+    if (this.#others.areUsed)
+      throw new JechoError(
+        "HANDOVER_INVALID",
+        "a session with endpoints at other gateways cannot be handed over",
+      );
     return (await this.#ask({ handover: true })) as { token: string; validMs: number };
   }
 
@@ -254,14 +306,14 @@ export class Session {
   }
 
   /**
-   * Resolves when everything that was raised before has been through the modulators here and taken by the gateway, or turned out to be
+   * Resolves when everything that was raised before has been through the modulators here and taken by its gateway, or turned out to be
    * wanted by nobody.
    *
    * @throws JechoError `CLOSED`, or what refused the session
    */
-  flush(): Promise<void> {
+  async flush(): Promise<void> {
     this.#opener.queues?.finish();
-    return this.#questions.flush();
+    await Promise.all([this.#questions.flush(), this.#others.flush()]);
   }
 
   /**
