@@ -12,7 +12,7 @@ import { ModulatorEnvironment } from "#environment";
 import type { Limits } from "../sandbox/sandbox.ts";
 import type { Value } from "../sandbox/values.ts";
 import type { ModulatorOptions } from "../tiers/environment.ts";
-import type { HostClock } from "../tiers/periods.ts";
+import { HandClock } from "../tiers/hand-clock.ts";
 import type { ModulatorStats, TierEvents, TierPlacement } from "../tiers/tier.ts";
 import type { Delegate } from "./delegate.ts";
 import { offersOf } from "./delegate.ts";
@@ -267,39 +267,4 @@ export class ModulatorBench<In = unknown, Out = In> implements AsyncDisposable {
 
 function runOf(bytes: Uint8Array): EventsFrame {
   return parseFrame(new DataView(bytes.buffer), bytes, 0, bytes.byteLength) as EventsFrame;
-}
-
-/** A clock that stands until it is told how much time passes. */
-class HandClock implements HostClock {
-  #nowMs: number;
-  readonly #timers = new Set<{ readonly atMs: number; readonly callback: () => void }>();
-
-  constructor(nowMs: number) {
-    this.#nowMs = nowMs;
-  }
-
-  now(): number {
-    return this.#nowMs;
-  }
-
-  after(ms: number, callback: () => void): () => void {
-    const timer = { atMs: this.#nowMs + ms, callback };
-    this.#timers.add(timer);
-    return () => this.#timers.delete(timer);
-  }
-
-  /** @param settled waits for what a timer has set going */
-  async pass(ms: number, settled: () => Promise<void>): Promise<void> {
-    const endMs = this.#nowMs + ms;
-    await settled();
-    for (;;) {
-      const [next] = [...this.#timers].sort((a, b) => a.atMs - b.atMs);
-      if (next === undefined || next.atMs > endMs) break;
-      this.#timers.delete(next);
-      this.#nowMs = next.atMs;
-      next.callback();
-      await settled();
-    }
-    this.#nowMs = endMs;
-  }
 }

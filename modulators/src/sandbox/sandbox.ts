@@ -255,6 +255,18 @@ export const OUTBOX_HEAD = 8 * Math.ceil((4 * (OUTBOX.records + OUTBOX.recordWor
 
 /** No modulator is called more often for the time alone. */
 export const LEAST_PERIOD_MS = 10;
+/** Longest period that a timer takes. */
+const LONGEST_PERIOD_MS = 0x7fff_ffff;
+
+/** The interval at which a modulator is called whose `periodMs` is this; 0 for none. */
+export function soundPeriod(periodMs: number): number {
+  if (periodMs === 0) return 0;
+  return periodMs > LEAST_PERIOD_MS
+    ? periodMs < LONGEST_PERIOD_MS
+      ? periodMs
+      : LONGEST_PERIOD_MS
+    : LEAST_PERIOD_MS;
+}
 
 /** Values that `proceed` returns. */
 export const PROCEED = { done: 0, more: 1 } as const;

@@ -231,7 +231,7 @@ export class ModulatorEnvironment implements Environment {
   }
 
   mostPerSecond(derived: number): number {
-    return this.#local.mostPerSecond(derived) || this.#hosted.mostPerSecond(derived);
+    return this.#tiers.reduce((most, tier) => most || tier.mostPerSecond(derived), 0);
   }
 
   settled(): Promise<void> {

@@ -1,4 +1,4 @@
-import { LEAST_PERIOD_MS, OUTBOX, PROCEED } from "../sandbox.ts";
+import { OUTBOX, PROCEED, soundPeriod } from "../sandbox.ts";
 import { type Chunk, closeChunk, eventOf, type Located, locateOutput, passed } from "./events.ts";
 import { describe, refusePromise } from "./failing.ts";
 import type { Memory } from "./memory.ts";
@@ -20,9 +20,6 @@ import { counts, waitingCalls } from "./services.ts";
 /*
  * One turn of the modulator: it is given the events of a run one by one, and what it lets out goes to the outbox.
  */
-
-/** Longest period that a timer takes. */
-const LONGEST_PERIOD_MS = 0x7fff_ffff;
 
 /** Views to write a float64 as two words. */
 const rate = new Float64Array(1);
@@ -86,12 +83,7 @@ function periodOf({ periodMs = 0 }: Modulator): number {
   if (typeof periodMs !== "number" || !(periodMs >= 0)) {
     throw new TypeError("periodMs is a number of milliseconds from 0");
   }
-  if (periodMs === 0) return 0;
-  return periodMs > LEAST_PERIOD_MS
-    ? periodMs < LONGEST_PERIOD_MS
-      ? periodMs
-      : LONGEST_PERIOD_MS
-    : LEAST_PERIOD_MS;
+  return soundPeriod(periodMs);
 }
 
 /** @returns 0 for every event */

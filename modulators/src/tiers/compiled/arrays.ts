@@ -2,7 +2,6 @@ import type { Expression, MemberExpression, NewExpression, Node } from "acorn";
 import { arrayAt, isTypedArray, KINDS, relative } from "./array-kinds.ts";
 import type { ElementTarget } from "./assignments.ts";
 import { type Code, type CodeLocal, f64, get, i32, many, op, set } from "./code.ts";
-import { WINDOW } from "./encoder.ts";
 import { type CodeField, LearnedField } from "./fields.ts";
 import {
   type EventVector,
@@ -19,6 +18,7 @@ import { addressOf, type CodePlace } from "./members.ts";
 import { bits, indexed } from "./numbers.ts";
 import { refuse } from "./refusal.ts";
 import { VectorChecker } from "./vectors.ts";
+import { WINDOW } from "./window-layout.ts";
 
 /** Typed arrays that a program makes: they lie in the window's room for lists as long as their event is looked at. */
 export abstract class ArrayChecker extends VectorChecker {

@@ -6,9 +6,10 @@ import type {
   Pattern,
   UpdateExpression,
 } from "acorn";
+import { isTiming } from "./class-text.ts";
 import { type Code, type CodeLocal, f64, get, many, op, set, tee } from "./code.ts";
 import { ExpressionChecker } from "./expressions.ts";
-import { type CodeField, storedInField, valueOfField } from "./fields.ts";
+import { type CodeField, LearnedField, storedInField, valueOfField } from "./fields.ts";
 import {
   type Binding,
   booleanOf,
@@ -45,6 +46,9 @@ interface AssignmentTarget {
 
 /** Assignments: to variables, to the modulator's own fields, to elements of arrays and to parts of objects that the program makes. */
 export abstract class AssignmentChecker extends ExpressionChecker {
+  /** Stands for the code that is run whenever a modulator is made; undefined where that is not what is checked. */
+  protected constructing: object | undefined;
+
   protected abstract elementTarget(node: MemberExpression, place: CodePlace): ElementTarget;
 
   protected assignment(
@@ -71,8 +75,13 @@ export abstract class AssignmentChecker extends ExpressionChecker {
     const isPlain = field?.kind?.is === "number" || field?.kind?.is === "boolean";
     if (field !== undefined && operator === "=" && !isPlain)
       return this.#storedIn(field, this.value(right, place), left, place);
-    const target = this.#target(left, place);
-    if (operator === "=") return this.#store(target, this.value(right, place), left);
+    if (operator === "=") {
+      const target = this.#target(left, place, false);
+      const value = this.value(right, place);
+      if (field !== undefined && this.region === this.constructing) field.isUnset = false;
+      return this.#store(target, value, left);
+    }
+    const target = this.#target(left, place, true);
     const binary = operator.slice(0, -1);
     if (binary === "&&" || binary === "||" || binary === "??")
       return refuse(left, `the operator ${operator} is not compiled`);
@@ -92,7 +101,7 @@ export abstract class AssignmentChecker extends ExpressionChecker {
       const code = many(before, set(old, wide(this.asNumber(read, argument))), stored.code);
       return numberOf(prefix ? code : many({ is: "drop", value: code }, get(old)));
     }
-    const target = this.#target(argument, place);
+    const target = this.#target(argument, place, true);
     const before = this.asNumber(target.read, argument);
     const made = numberOf(op(step, wide(before), f64(1)));
     if (prefix) return this.#store(target, made, argument);
@@ -102,7 +111,8 @@ export abstract class AssignmentChecker extends ExpressionChecker {
     return numberOf(many(set(old, wide(before)), { is: "drop", value: stored.code }, get(old)));
   }
 
-  #target(node: Expression | Pattern, place: CodePlace): AssignmentTarget {
+  /** @param isRead whether what is there is looked at before */
+  #target(node: Expression | Pattern, place: CodePlace, isRead: boolean): AssignmentTarget {
     if (node.type === "Identifier") {
       const binding: Binding | undefined = place.scope.find(node.name);
       if (binding?.is === "counter")
@@ -120,6 +130,7 @@ export abstract class AssignmentChecker extends ExpressionChecker {
         node,
         "only variables and the modulator's own fields are assigned to where it is compiled",
       );
+    if (field.isUnset && isRead) return refuse(node, `the field "${field.name}" may be undefined here`);
     const [global] = field.globals;
     const read = valueOfField(field);
     if (global === undefined || (read.is !== "number" && read.is !== "boolean"))
@@ -137,7 +148,10 @@ export abstract class AssignmentChecker extends ExpressionChecker {
     if (object.type !== "ThisExpression" || !place.hasThis || computed) return undefined;
     const name =
       property.type === "PrivateIdentifier" ? `#${property.name}` : (property as { name: string }).name;
-    return this.parts.fields.get(name) ?? refuse(node, `the class declares no field "${name}"`);
+    const field = this.parts.fields.get(name);
+    if (field !== undefined) return field;
+    if (isTiming(name)) throw new LearnedField(name, { is: "number" });
+    return refuse(node, `the class declares no field "${name}"`);
   }
 
   protected abstract storedArray(
@@ -150,7 +164,11 @@ export abstract class AssignmentChecker extends ExpressionChecker {
   /** `this.field = value`, of a field that holds more than a number. */
   #storedIn(field: CodeField, value: KnownValue, node: Node, place: CodePlace): KnownValue {
     if (value.is === "vector") return this.storedArray(field, value, node, place);
-    const { version } = this.parts;
+    const { data } = this.parts;
+    const version = (path: string): Code => data.version(path);
+    const isPlain = value.is === "boolean" || (value.is === "number" && !value.maybe);
+    if (field.kind === undefined && isPlain && this.region === this.constructing)
+      throw new LearnedField(field.name, { is: value.is });
     const effects = storedInField(field, value, version);
     if (effects === undefined)
       return refuse(node, `that "${field.name}" becomes ${nameOf(value)} is not compiled`);

@@ -1,8 +1,7 @@
 import type { CallExpression, Expression, Node, SpreadElement } from "acorn";
 import { ArrayChecker } from "./arrays.ts";
 import { callBuiltin, extreme } from "./builtins.ts";
-import { type Code, type CodeLabel, type CodeLocal, f64, get, i32, many, set } from "./code.ts";
-import { ANSWER, MOST_PLANS } from "./encoder.ts";
+import { type Code, type CodeLabel, type CodeLocal, call, f64, get, i32, many, op, set } from "./code.ts";
 import {
   booleanOf,
   type CodeScope,
@@ -19,6 +18,7 @@ import { type CodePlace, nameOf } from "./members.ts";
 import { compared } from "./numbers.ts";
 import { refuse } from "./refusal.ts";
 import { equalTexts, searchedText, TEXT_METHODS } from "./texts.ts";
+import { ANSWER, MOST_PLANS } from "./window-layout.ts";
 
 /** Elements of a vector that are spread into arguments: engines run out of stack with some more of them. */
 const MOST_ARGUMENTS = 16_384;
@@ -77,6 +77,10 @@ export abstract class CallChecker extends ArrayChecker {
         return refuse(node, "urgent is compiled with the event that came in, or an object");
       return { is: "event", effects: [...event.effects, set(this.parts.marked, i32(1))] };
     }
+    if (name === "moe.clock") {
+      if (node.arguments.length > 0) return refuse(node, "the clock is compiled without arguments");
+      return numberOf({ is: "ofTurn", of: "clock" });
+    }
     if (name === "unpack") {
       const [event, ...more] = this.arguments(node, place);
       if (event?.is !== "event" || more.length > 0)
@@ -127,11 +131,13 @@ export abstract class CallChecker extends ArrayChecker {
   #pass(name: string, node: CallExpression, place: CodePlace): KnownValue {
     if (name !== "enqueue" || !place.hasThis) return refuse(node, `super.${name}() is not compiled`);
     const [event, ...more] = this.arguments(node, place);
-    if (more.length > 0 || (event?.is !== "event" && event?.is !== "object"))
+    if (more.length > 0 || (event?.is !== "event" && event?.is !== "object" && event?.is !== "kept"))
       return refuse(
         node,
-        "only the event that came in, or an object that is written down, is passed on where it is compiled",
+        "only events that came in, or an object that is written down, are passed on where it is compiled",
       );
+    if (this.parts.text.parent !== "FifoModulator" || !this.parts.fuel.isOpen)
+      return refuse(node, "an event is passed on where it is compiled by a FifoModulator that has been made");
     if (place.loops > 0) return refuse(node, "an event that is passed on in a loop is not compiled");
     if (this.passed) return refuse(node, "an event that may be passed on twice is not compiled");
     this.passed = true;
@@ -139,7 +145,18 @@ export abstract class CallChecker extends ArrayChecker {
       this.encoded.add(event.entries);
       for (const entry of event.entries) if (entry.from === "array") this.gone.add(wholeOf(entry.vector));
     }
-    return nothing("undefined", this.leaving(event, node));
+    return nothing(
+      "undefined",
+      event.is === "kept" ? this.#passKept(event, node) : this.leaving(event, node),
+    );
+  }
+
+  /** Code that lets an event through that was kept. */
+  #passKept({ ref, effects }: Extract<KnownValue, { is: "kept" }>, node: Node): Code[] {
+    if (this.parts.text.output !== undefined)
+      refuse(node, "a class that declares its output makes each event where it is compiled");
+    const missing = this.parts.fuel.stopIf(op("ref.is_null", get(ref)), node, "undefined is passed on");
+    return [...effects, missing, call("pass", get(ref))];
   }
 
   /** Code that lets the event that came in through, or another one that is made. */

@@ -2,35 +2,34 @@ import type { Type } from "@jecho/shared";
 import type { Expression, Node } from "acorn";
 import { isTypedArray } from "./array-kinds.ts";
 import { assignedNames } from "./assigned-names.ts";
+import { isTiming } from "./class-text.ts";
 import {
   type Code,
-  type CodeGlobal,
+  type CodeFunction,
   type CodeLabel,
   type CodeLocal,
   type CodeModule,
-  DATA_KEY,
-  f64,
+  call,
   get,
   i32,
   op,
   set,
-  VERSION_KEY,
 } from "./code.ts";
 import { type CostFormula, costOf } from "./cost.ts";
+import { DataPlaces, type TextPlace } from "./data-places.ts";
 import type { DataShape } from "./data-shape.ts";
-import { ANSWER, WINDOW } from "./encoder.ts";
 import { EventCode } from "./event-code.ts";
 import { FieldArrays } from "./field-arrays.ts";
 import { type CodeField, type FieldKind, fieldOf, fieldText, LearnedField, storedInField } from "./fields.ts";
 import { Fuel } from "./fuel.ts";
 import { type Guard, guardsOf } from "./guards.ts";
-import { booleanOf, CodeScope, type KnownValue, nothing, numberOf } from "./known.ts";
+import { CodeScope, type KnownValue, nothing } from "./known.ts";
 import type { CheckedParts } from "./members.ts";
 import type { ModuleText } from "./module-text.ts";
 import { type OutputPlan, Outputs } from "./outputs.ts";
 import { Refusal, refuse } from "./refusal.ts";
 import { StatementChecker } from "./statements.ts";
-import { type TextPlace, TextPlaces } from "./text-places.ts";
+import { ANSWER } from "./window-layout.ts";
 
 /** Elements of an array that a field holds at first. */
 const MOST_FIRST = 8192;
@@ -59,7 +58,9 @@ export interface CheckedProgram {
   readonly stops: readonly Refusal[];
   /** Whether it counts its steps as it runs. */
   readonly isCounted: boolean;
-  /** Whether it is given one event at a time: what it makes lies where it makes that of the next one. */
+  /** Whether it keeps events beyond the call that they come with. */
+  readonly keeps: boolean;
+  /** Whether it is given one event at a time: what it makes lies where it makes that of the next one, or it keeps events. */
   readonly isAlone: boolean;
   /** Texts of the parameters and shared objects that it reads, and where. */
   readonly texts: readonly TextPlace[];
@@ -100,9 +101,8 @@ function checkOnce(
     CodeLocal,
   ];
   const done: CodeLabel = { name: "event" };
-  const leaves = new Map<string, CodeGlobal>();
   const fields = new Map<string, CodeField>();
-  const texts = new TextPlaces();
+  const data = new DataPlaces();
   const reader = text.input ?? writer;
   const fieldArrays = new FieldArrays();
   const outputs = new Outputs(reader.root, (text.output ?? reader).root);
@@ -115,37 +115,13 @@ function checkOnce(
     fieldArrays,
     outputs,
     fuel,
-    parameters: dataOf(parameters, "parameters") ?? { is: "data", shape: parameters, path: "parameters" },
+    parameters: data.value(parameters, "parameters") ?? { is: "data", shape: parameters, path: "parameters" },
     objects: { is: "data", shape: objects, path: "objects" },
-    data: dataOf,
-    version: versionOf,
+    data,
     pin,
     answer,
     marked,
   };
-  function versionOf(path: string): Code {
-    const [of, name] = path.split("\n");
-    if (of !== "objects" || name === undefined) return f64(0);
-    const key = `${VERSION_KEY}${name}`;
-    const global: CodeGlobal = leaves.get(key) ?? { type: "f64", key };
-    leaves.set(key, global);
-    return { is: "getGlobal", global };
-  }
-  function dataOf(shape: DataShape, path: string): KnownValue | undefined {
-    if (shape.is === "text" && shape.cap === 0) return undefined;
-    if (shape.is === "null" || shape.is === "list" || shape.is === "object")
-      return { is: "data", shape, path };
-    const global: CodeGlobal = leaves.get(path) ?? {
-      type: shape.is === "number" ? "f64" : "i32",
-      key: `${DATA_KEY}${path}`,
-    };
-    leaves.set(path, global);
-    const code: Code = { is: "getGlobal", global };
-    if (shape.is === "number") return numberOf(code);
-    if (shape.is === "boolean") return booleanOf(code);
-    const { cap } = shape as Extract<DataShape, { is: "text" }>;
-    return { is: "text", text: { from: "data", at: i32(texts.placeOf(path, cap)), length: code, cap, path } };
-  }
   const scope = new CodeScope();
   for (const [name, imported] of text.imported) {
     const why = `"${imported}" of jecho:moe is not compiled`;
@@ -156,10 +132,10 @@ function checkOnce(
         : { is: "refused", why },
     );
   }
-  const { derive, enqueue, fields: ownFields, methods, checks, beside } = text;
+  const { derive, intercepts, fields: ownFields, methods, checks, beside } = text;
   const assigned = assignedNames([
     derive,
-    enqueue,
+    ...intercepts.values(),
     ...ownFields.values(),
     ...methods.values(),
     ...checks.values(),
@@ -177,6 +153,7 @@ function checkOnce(
       for (const { id } of node.declarations)
         if (id.type !== "Identifier" || assigned.has(id.name))
           refuse(id, "a variable beside the class is not compiled");
+  const version = (path: string): Code => data.version(path);
   const init: Code[] = [];
   for (const [i, [name, node]] of [...text.fields].entries()) {
     const made = node && firstArray(node);
@@ -190,18 +167,38 @@ function checkOnce(
         node as Node,
         `the field "${name}" is compiled where it begins as a number, true, false, undefined or a typed array`,
       );
+    if (isTiming(name) && kind?.is !== "number")
+      throw new Refusal(`"${name}" is compiled where it is a number from the beginning`);
     const field = fieldOf(name, kind);
     fields.set(name, field);
     if (kind?.is === "array") fieldArrays.add(field, i, kind.array);
     if (made !== undefined) init.push(...fieldArrays.init(field, made.length));
-    else init.push(...(storedInField(field, value, versionOf) ?? []));
+    else if (value.is === "nothing" && (kind?.is === "number" || kind?.is === "boolean"))
+      field.isUnset = true;
+    else init.push(...(storedInField(field, value, version) ?? []));
   }
+  for (const [name, kind] of learned) {
+    if (fields.has(name)) continue;
+    const field = fieldOf(name, kind);
+    field.isUnset = true;
+    fields.set(name, field);
+  }
+  const construct = intercepts.get("constructor");
+  if (construct !== undefined) init.push(...checker.construct(construct));
   fuel.isOpen = true;
   const body = eventCode(text, checker, done, answer);
-  if (leaves.size > WINDOW.mostData)
-    throw new Refusal("it reads more of its parameters and shared objects than is compiled");
+  const period = intercepts.get("period");
+  const periodCode = period === undefined ? undefined : checker.intercept(period, [], done);
+  const keeps = [...fields.values()].some(({ kind }) => kind?.is === "event");
   const others = [...before, ...event.code];
   const guards = fields.size > 0 ? [] : guardsOf({ body, others, answer, fields: event.numbers });
+  const isStopped = op("i32.eq", get(answer), i32(ANSWER.broken));
+  const stop: Code = {
+    is: "if",
+    test: isStopped,
+    yes: [call("stop", op("f64.convert_i32_s", get(fuel.stopped)))],
+    no: [],
+  };
   const code = [
     set(marked, i32(0)),
     ...fuel.begin,
@@ -214,13 +211,32 @@ function checkOnce(
       yes: [set(answer, i32(ANSWER.urgent))],
       no: [],
     },
+    ...(keeps ? [{ is: "if" as const, test: get(marked), yes: [call("markKept")], no: [] }] : []),
+  ];
+  const prelude = [...before, ...fieldArrays.begin, ...fuel.beginRun];
+  const intercept = (name: CodeFunction["name"], inner: readonly Code[]): CodeFunction => ({
+    name,
+    gives: undefined,
+    body: [
+      ...prelude,
+      ...fuel.begin,
+      ...checker.emptyRoom,
+      { is: "block", label: done, body: inner },
+      ...fuel.end,
+      ...fuel.endRun,
+      stop,
+    ],
+  });
+  const functions: CodeFunction[] = [
+    { name: "init", gives: undefined, body: [...before, ...init] },
+    ...(periodCode === undefined ? [] : [intercept("period", periodCode)]),
   ];
   return {
     code: {
       globals: [...fields.values()].flatMap(({ globals }) => globals),
-      data: [...leaves.values()],
-      init: [...before, ...init],
-      before: [...before, ...fieldArrays.begin, ...fuel.beginRun],
+      data: data.leaves,
+      functions,
+      before: prelude,
       after: fuel.endRun,
       event: code,
       start,
@@ -229,14 +245,15 @@ function checkOnce(
       stopped: fuel.stopped,
       slots: outputs.slots,
     },
-    cost: costOf([...before, ...code]),
+    cost: costOf([...before, ...code, ...functions.flatMap(one => one.body)]),
     reads: event.reads,
-    texts: texts.all,
+    texts: data.texts,
     outputs: outputs.plans,
     slots: outputs.slots.length,
     stops: fuel.stops,
     isCounted: fuel.isUsed,
-    isAlone: outputs.plans.some(({ parts: all }) => all.some(({ from }) => from === "array")),
+    keeps,
+    isAlone: keeps || outputs.plans.some(({ parts: all }) => all.some(({ from }) => from === "array")),
     state: [...fields.values()].map(fieldText).join(),
     guards,
   };
@@ -264,7 +281,8 @@ function firstArray(
 
 function eventCode(text: ModuleText, checker: StatementChecker, done: CodeLabel, answer: CodeLocal): Code[] {
   if (text.derive !== undefined) return checker.derive(text.derive, done);
-  if (text.enqueue !== undefined) return checker.enqueue(text.enqueue, done);
+  const enqueue = text.intercepts.get("enqueue");
+  if (enqueue !== undefined) return checker.intercept(enqueue, [{ is: "event", effects: [] }], done);
   if (text.output !== undefined)
     throw new Refusal("it declares its output, and has no enqueue that makes it");
   return [set(answer, i32(ANSWER.pass))];

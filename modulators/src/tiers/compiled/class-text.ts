@@ -3,39 +3,44 @@ import type { Class, Expression, Literal, Node, PropertyDefinition } from "acorn
 import type { FunctionNode, ModuleText, StaticCheckName } from "./module-text.ts";
 import { Refusal, refuse } from "./refusal.ts";
 
+const INTERCEPTS = ["constructor", "enqueue", "dequeue", "period"] as const;
+export type InterceptName = (typeof INTERCEPTS)[number];
+/** Members of a modulator that the MOE reads after each call; classes need not declare them. */
+export const TIMINGS = ["periodMs", "mostPerSecond"] as const;
+
+export function isTiming(name: string): boolean {
+  return (TIMINGS as readonly string[]).includes(name);
+}
+
 /** Names of `FifoModulator` and its parents: a class that has its own is another one. */
-const RESERVED = new Set([
-  "constructor",
-  "dequeue",
-  "installed",
-  "length",
-  "moe",
-  "mostPerSecond",
-  "objects",
-  "parameters",
-  "period",
-  "periodMs",
-  "removed",
-]);
-/** Statics that are compiled as literals. What "keepsEvents" says changes nothing where no event is kept. */
-const LITERAL_STATICS = new Set(["input", "keepsEvents", "output"]);
+const RESERVED = new Set(["installed", "length", "moe", "objects", "parameters", "removed"]);
+/** Statics that are compiled as literals. What "keepsEvents" says changes nothing: what is kept is copied. */
+const LITERAL_STATICS = new Set(["input", "keepsEvents", "needs", "output", ...TIMINGS]);
+
+/** The parts of a module's text that its class has. */
+type ClassMembers = Pick<
+  ModuleText,
+  "input" | "output" | "intercepts" | "fields" | "methods" | "checks" | "needs"
+>;
+
+function isIntercept(name: string): name is InterceptName {
+  return (INTERCEPTS as readonly string[]).includes(name);
+}
 
 function isCheck(name: string): name is StaticCheckName {
   return name === "check" || name === "checkInput";
 }
 
 /** The members of a class and of its parents, which come before it in the line. @throws Refusal */
-export function membersOf(
-  line: readonly Class[],
-): Pick<ModuleText, "input" | "output" | "enqueue" | "fields" | "methods" | "checks"> {
+export function membersOf(line: readonly Class[]): ClassMembers {
   const statics = new Map<string, PropertyDefinition>();
   const checks = new Map<StaticCheckName, FunctionNode>();
-  let enqueue: FunctionNode | undefined;
+  const intercepts = new Map<InterceptName, FunctionNode>();
   const fields = new Map<string, Expression | undefined>();
   const methods = new Map<string, FunctionNode>();
-  for (const { body } of line) {
+  for (const of of line) {
     const own = new Set<string>();
-    for (const member of body.body) {
+    for (const member of of.body.body) {
       if (member.type === "StaticBlock") return refuse(member, "static blocks are not compiled");
       const { key } = member;
       if (member.computed || (key.type !== "Identifier" && key.type !== "PrivateIdentifier"))
@@ -54,18 +59,33 @@ export function membersOf(
       if (isTaken) refuse(member, `"${name}" is there twice`);
       own.add(name);
       if (member.type === "PropertyDefinition") {
-        if (name === "enqueue" || methods.has(name)) refuse(member, `${name} is a method`);
+        if (isIntercept(name) || methods.has(name)) refuse(member, `${name} is a method`);
         fields.set(name, member.value ?? undefined);
-      } else if (member.kind !== "method") refuse(member, `a ${member.kind} is not compiled`);
-      else if (name !== "enqueue") methods.set(name, member.value);
-      else if (enqueue === undefined) enqueue = member.value;
-      else refuse(member, "enqueue is compiled where no parent but FifoModulator has one, too");
+      } else if (member.kind !== "method" && member.kind !== "constructor")
+        refuse(member, `a ${member.kind} is not compiled`);
+      else if (!isIntercept(name)) methods.set(name, member.value);
+      else if (intercepts.has(name) || (name === "constructor" && of !== line.at(-1)))
+        refuse(member, `${name} is compiled where no parent in the text has one, too`);
+      else intercepts.set(name, member.value);
     }
   }
   const [input, output] = ["input" as const, "output" as const].map(name => typeIn(statics.get(name), name));
-  const keeps = statics.get("keepsEvents");
-  if (keeps !== undefined) literalOf(keeps.value);
-  return { input, output, enqueue, fields, methods, checks };
+  for (const name of TIMINGS) {
+    const { value } = statics.get(name) ?? {};
+    if (value && !fields.has(name)) fields.set(name, value);
+  }
+  const { value: keeps } = statics.get("keepsEvents") ?? {};
+  if (keeps) literalOf(keeps);
+  return { input, output, intercepts, fields, methods, checks, needs: needsIn(statics.get("needs")) };
+}
+
+/** The services that a class needs: those that are compiled. */
+function needsIn(member: PropertyDefinition | undefined): readonly string[] {
+  const needs = member === undefined ? [] : literalOf(member.value);
+  if (!Array.isArray(needs)) return refuse(member as Node, "needs are compiled where they are a list");
+  for (const need of needs)
+    if (need !== "clock") refuse(member as Node, `the service "${need}" is not compiled`);
+  return needs as string[];
 }
 
 function typeIn(member: PropertyDefinition | undefined, said: "input" | "output"): Type | undefined {

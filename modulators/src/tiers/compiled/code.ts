@@ -5,7 +5,8 @@ import type { GuardValue } from "./guards.ts";
  * instruction that writes to memory but `answer`, whose place the encoder writes itself, and those for lists that the program makes.
  */
 
-export type CodeType = "i32" | "f64";
+/** A `ref` is an object of the tier's, which a program hands around and cannot look into; or none. */
+export type CodeType = "i32" | "f64" | "ref";
 
 /** A variable of the function. */
 export interface CodeLocal {
@@ -20,9 +21,6 @@ export interface CodeGlobal {
 
 /** Key of a global that is the version of a shared object: behind this, its name. */
 export const VERSION_KEY = "version\n";
-
-/** Engine function that gives a field of the modulator room: takes the field's number and bytes, and returns an address. */
-export const RESERVE = "reserve";
 
 /** Key of a global that is a number of the parameters or of a shared object, or the length of a text there: behind this, the path of names to it. */
 export const DATA_KEY = "data\n";
@@ -97,6 +95,7 @@ export const OPS = {
   "f64.convert_i32_s": 0xb7,
   "f64.convert_i32_u": 0xb8,
   "f64.promote_f32": 0xbb,
+  "ref.is_null": 0xd1,
   /** Behind the prefix 0xfc: NaN becomes 0, what is out of range the nearest that is not. */
   "i32.trunc_sat_f64_u": 0xfc03,
 } as const;
@@ -140,11 +139,13 @@ export type Code =
   | { readonly is: "zero"; readonly at: Code; readonly bytes: Code }
   /** Copies so many bytes of such a list into another one. */
   | { readonly is: "copy"; readonly to: Code; readonly from: Code; readonly bytes: Code }
-  /** Steps that an event, or all events of a run, may take while the program runs. */
-  | { readonly is: "fuel"; readonly of: "fuel" | "runFuel" }
+  /** A number of the turn: steps that an event, or all events of a run, may take while the program runs; the time. */
+  | { readonly is: "ofTurn"; readonly of: "fuel" | "runFuel" | "clock" }
+  /** The reference to nothing. */
+  | { readonly is: "none" }
   /** Writes how many of the run's are left. */
   | { readonly is: "leaveFuel"; readonly value: Code }
-  /** Calls one of the engine's own functions, which takes and returns numbers (f64). */
+  /** Calls one of the tier's functions, or one of the engine's own, which takes and returns numbers (f64). */
   | { readonly is: "call"; readonly name: string; readonly args: readonly Code[] }
   /** One after the other; the last one's value is the value. */
   | { readonly is: "many"; readonly body: readonly Code[] }
@@ -173,12 +174,21 @@ export type Code =
   /** Nothing here, but so many steps of the host's on behalf of the program, and `each` for each element of `of`. */
   | { readonly is: "host"; readonly steps: number; readonly of: LengthOf | undefined; readonly each: number };
 
-/** A module's two functions: one that makes a modulator's fields, and one that takes events. */
+/** Names of a module's functions besides the one that takes events: one makes a modulator's fields, others are intercepts. */
+export type CodeFunctionName = "init" | "period" | "dequeue";
+
+export interface CodeFunction {
+  readonly name: CodeFunctionName;
+  readonly gives: CodeType | undefined;
+  readonly body: readonly Code[];
+}
+
+/** The functions of a module, and their variables. */
 export interface CodeModule {
   readonly globals: readonly CodeGlobal[];
   /** Those that lie in the window, in the order of their places there. */
   readonly data: readonly CodeGlobal[];
-  readonly init: readonly Code[];
+  readonly functions: readonly CodeFunction[];
   /** Run once for each run of events. */
   readonly before: readonly Code[];
   /** Run for each event, which lies from `start` to `end`; what it leaves in `answer` is what becomes of the event. */
@@ -192,6 +202,39 @@ export interface CodeModule {
   readonly stopped: CodeLocal;
   /** Variables that are stored for an event whose answer is `ANSWER.made` or beyond. */
   readonly slots: readonly CodeLocal[];
+}
+
+/** The code inside code. */
+export function partsOf(code: Code): readonly Code[] {
+  switch (code.is) {
+    case "set":
+    case "leaveFuel":
+    case "tee":
+    case "setGlobal":
+    case "drop":
+      return [code.value];
+    case "op":
+    case "call":
+      return code.args;
+    case "load":
+      return [code.at];
+    case "store":
+      return [code.at, code.value];
+    case "zero":
+      return [code.at, code.bytes];
+    case "copy":
+      return [code.to, code.from, code.bytes];
+    case "many":
+    case "block":
+    case "loop":
+      return code.body;
+    case "if":
+      return [code.test, ...code.yes, ...code.no];
+    case "brIf":
+      return [code.test];
+    default:
+      return [];
+  }
 }
 
 export const i32 = (value: number): Code => ({ is: "i32", value });

@@ -1,27 +1,34 @@
 import { JechoError, type Type } from "@jecho/shared";
-import { typeOf } from "../../running/known-types.ts";
-import type {
-  Declared,
-  Engine,
-  Limits,
-  ObjectState,
-  Program,
-  RunChunk,
-  Sandbox,
-  Turn,
+import type { Stretch } from "@jecho/shared/internal";
+import {
+  type Declared,
+  type Engine,
+  type Limits,
+  type ObjectState,
+  type Program,
+  type RunChunk,
+  type Sandbox,
+  soundPeriod,
+  type Turn,
 } from "../../sandbox/sandbox.ts";
-import { DATA_KEY, RESERVE, VERSION_KEY } from "./code.ts";
-import { type CompiledProgram, compileText, readText } from "./compiler.ts";
+import { TIMINGS } from "./class-text.ts";
+import { readText } from "./compiler.ts";
 import { MOST_PER_RUN } from "./cost.ts";
-import { bytesOfText, dataAt, shapeOf, shapeText } from "./data-shape.ts";
-import { ANSWER, WINDOW } from "./encoder.ts";
-import { EventWindow, type WindowText } from "./event-window.ts";
-import { KeptArrays } from "./kept-arrays.ts";
+import { EventWindow } from "./event-window.ts";
+import { fieldOf } from "./fields.ts";
+import { KeptArrays, MOST_BYTES } from "./kept-arrays.ts";
+import { type KeptEvent, KeptEvents } from "./kept-events.ts";
 import { LeavingEvents } from "./leaving-events.ts";
-import { EventMaker } from "./made-events.ts";
 import { PassQueue } from "./pass-queue.ts";
+import {
+  failureOf,
+  type ProgramInstance,
+  ProgramInstances,
+  type SharedInstances,
+} from "./program-instances.ts";
 import { Refusal } from "./refusal.ts";
 import { StoppedProgram } from "./stopped-program.ts";
+import { ANSWER, WINDOW } from "./window-layout.ts";
 
 /** Runs compiled modulators in this thread. What they read of events are copies, and all that they write are answers. */
 export function compiledEngine(mostPerEvent: number): Engine {
@@ -35,27 +42,6 @@ export function compiledEngine(mostPerEvent: number): Engine {
   };
 }
 
-/** The functions of a module. */
-interface ProgramFunctions {
-  /** Takes the events of the window. @returns how many of them leave; -1 - i where event i is broken */
-  readonly run: (events: number) => number;
-  readonly init: () => void;
-}
-
-/** Instances of programs without fields: all modulators of a program have one, each with its own data in the window. */
-type SharedInstances = WeakMap<WebAssembly.Module, ProgramFunctions>;
-
-/** A modulator's program for events of one type. */
-interface CompiledInstance {
-  readonly program: CompiledProgram;
-  readonly functions: ProgramFunctions;
-  /** Undefined where the program only lets events through. */
-  readonly maker: EventMaker | undefined;
-  /** The numbers and texts that it reads, as the parameters and shared objects have them now. */
-  data: readonly number[];
-  texts: readonly WindowText[];
-}
-
 /** Events of a chunk, `left` of which leave: those of these numbers, or else those from `first` on. */
 interface AnsweredEvents {
   readonly chunk: RunChunk;
@@ -65,46 +51,34 @@ interface AnsweredEvents {
   readonly left: number;
 }
 
-/** The failure that a program's answer stands for: see `encodeModule`. */
-function failureOf(answer: number, stops: readonly Refusal[]): Error {
-  const why = stops[((-1 - answer) >> 13) - 1];
-  return why === undefined
-    ? new JechoError("MODULATOR_FAILED", "an event that it was given is broken")
-    : new StoppedProgram(why);
-}
-
 function eachOf(picks: readonly number[] | undefined, first: number, end: number): readonly number[][] {
   return picks?.map(i => [i]) ?? Array.from({ length: end - first }, (_, i) => [first + i]);
 }
 
-/** One compiled modulator. Its fields are variables that the instances for all types of its events share. */
+/** Variables of what a modulator says of its timing. */
+const TIMING_VARIABLES = TIMINGS.flatMap(name => fieldOf(name, { is: "number" }).globals);
+
+/** One compiled modulator. */
 class CompiledSandbox implements Sandbox {
   readonly cpuMs = 0;
-  readonly periodMs = 0;
-  readonly mostPerSecond = 0;
   readonly checksInput = false;
+  periodMs = 0;
+  mostPerSecond = 0;
   readonly #window: EventWindow;
   readonly #shared: SharedInstances;
   /** Undefined while nothing waits. */
   #queue: PassQueue | undefined;
   readonly #queueEvents: number;
   readonly #mostPerEvent: number;
-  readonly #types: Type[] = [];
-  /** Instances by the number of their type. */
-  #instances: CompiledInstance[] = [];
-  /** Fields by their names. */
-  #fields: Map<string, WebAssembly.Global> | undefined;
+  #instances: ProgramInstances | undefined;
   readonly #arrays: KeptArrays;
-  readonly #data = { parameters: null as unknown, objects: {} as Record<string, unknown> };
-  #shape = "";
-  #source = "";
-  /** Types that the class says it was written for, and makes. */
+  /** Undefined where its programs have no fields. */
+  #kept: KeptEvents | undefined;
+  #keptBytes = 0;
+  /** The type that the class says it was written for. */
   #input: Type | undefined;
-  #output: Type | undefined;
   #behind: readonly number[] = [];
   readonly #own = new Map<string, number>();
-  /** How often each shared object has changed. */
-  readonly #changes = new Map<string, number>();
   /** Versions of the events that are let through now: replaced when they change. */
   #versions: readonly number[] = [];
 
@@ -117,33 +91,44 @@ class CompiledSandbox implements Sandbox {
   }
 
   get heldBytes(): number {
-    return this.#arrays.bytes;
+    return this.#arrays.bytes + this.#keptBytes;
   }
 
   load(): void {}
 
-  install({ source, parameters, objects, behind, schemas }: Program): Declared {
+  install({ source, parameters, objects, behind, schemas, timeMs }: Program): Declared {
     const text = readText(source);
     if (text instanceof Refusal) throw new JechoError("MODULATOR_INVALID", text.message);
-    this.#source = source;
-    this.#input = text.input;
-    this.#output = text.output;
-    this.#data.parameters = JSON.parse(parameters === "" ? "null" : parameters);
+    const { input, output, needs } = text;
+    this.#input = input;
+    this.#instances = new ProgramInstances({
+      window: this.#window,
+      shared: this.#shared,
+      functions: () => {
+        this.#kept ??= new KeptEvents();
+        return { ...this.#kept.functions, reserve: (field, bytes) => this.#arrays.reserve(field, bytes) };
+      },
+      source,
+      input,
+      output,
+      parameters: JSON.parse(parameters === "" ? "null" : parameters),
+      queueEvents: this.#queueEvents,
+    });
     for (const { name, version, state } of objects) {
-      this.#data.objects[name] = JSON.parse(state);
+      this.#instances.begin(name, state);
       this.#own.set(name, version);
     }
-    this.#shape = shapeText(shapeOf(this.#data.objects));
     for (const schema of schemas) this.addType(schema);
     this.behind(new Array<number>(behind).fill(0));
-    const first = this.#instanceOf(1);
-    this.#show(first);
+    this.#window.showClock(timeMs);
+    const first = this.#instances.shown(1);
     first.functions.init();
-    return { schema: text.output?.schema, reads: text.input?.schema, needs: [] };
+    this.#settle(first);
+    return { schema: output?.schema, reads: input?.schema, needs };
   }
 
   addType(schema: Uint8Array): void {
-    this.#types.push(typeOf(schema));
+    this.#instances?.addType(schema);
   }
 
   mismatchOf(): undefined {
@@ -153,15 +138,9 @@ class CompiledSandbox implements Sandbox {
   update({ name, version, state }: ObjectState): void {
     // That there is a newer version counts for who asks for it, and no compiled modulator does.
     if (state === "") return;
-    this.#data.objects[name] = JSON.parse(state);
-    this.#changes.set(name, (this.#changes.get(name) ?? 0) + 1);
+    this.#instances?.update(name, state);
     this.#own.set(name, version);
     this.#compose();
-    const shape = shapeText(shapeOf(this.#data.objects));
-    if (shape !== this.#shape) this.#instances = [];
-    this.#shape = shape;
-    for (const instance of this.#instances)
-      if (instance !== undefined) Object.assign(instance, this.#dataOf(instance.program));
   }
 
   behind(versions: readonly number[]): void {
@@ -179,17 +158,12 @@ class CompiledSandbox implements Sandbox {
     return this.#queue?.since ?? 0;
   }
 
-  run(chunk: RunChunk, type: number, { ready, emit, picks }: Turn): number {
+  run(chunk: RunChunk, type: number, turn: Turn): number {
+    const { picks } = turn;
     let dropped = 0;
-    const instance = this.#instanceOf(type);
-    const leaving = new LeavingEvents();
-    this.#show(instance);
-    const { slots, isAlone, isCounted, cost, stops } = instance.program;
-    if (isCounted) {
-      // What is bounded by the text is taken as used.
-      const ofRun = MOST_PER_RUN - cost.steps * (picks?.length ?? chunk.end);
-      this.#window.showFuel(Math.max(this.#mostPerEvent - cost.steps, 0), Math.max(ofRun, 0));
-    }
+    const instance = this.#begin(type, turn, picks?.length ?? chunk.end);
+    const leaving = turn.ready ? new LeavingEvents() : undefined;
+    const { slots, isAlone, keeps, stops } = instance.program;
     const most = slots === 0 ? WINDOW.mostEvents : Math.floor(WINDOW.madeBytes / (8 * slots));
     for (let at = 0, next = 0; at < chunk.end; ) {
       if (picks !== undefined && next === picks.length) break;
@@ -203,20 +177,69 @@ class CompiledSandbox implements Sandbox {
       }
       for (const part of isAlone ? eachOf(here, at, end) : [here]) {
         if (isAlone) this.#window.pick(chunk, part as readonly number[]);
+        if (keeps) this.#kept?.give(chunk, part?.[0], type);
         const left = instance.functions.run(part?.length ?? end - at);
-        if (left < 0) throw failureOf(left, stops);
-        const answered = { chunk, type, first: at, picks: part, left };
-        dropped += this.#leave(answered, instance, ready ? leaving : undefined);
+        if (left < 0) throw failureOf((-1 - left) >> 13, stops);
+        dropped += this.#leave({ chunk, type, first: at, picks: part, left }, instance, leaving);
+        if (keeps) dropped += this.#leaveKept(leaving, (part?.[0] ?? 0) + 1);
       }
       at = end;
     }
-    if (ready) {
-      this.#queue?.flush(emit);
-      this.#queue = undefined;
-    }
-    leaving.send(emit, this.#versions);
+    this.#end(instance, turn, leaving);
     this.#queue?.give(chunk.end);
     return dropped;
+  }
+
+  period(turn: Turn): number {
+    const instance = this.#begin(1, turn, 0);
+    const leaving = turn.ready ? new LeavingEvents() : undefined;
+    this.#kept?.give();
+    instance.functions.period?.();
+    const dropped = this.#leaveKept(leaving, 0);
+    this.#end(instance, turn, leaving);
+    return dropped;
+  }
+
+  /** Shows a program what it may read in this turn, and how many steps it may take. */
+  #begin(type: number, { timeMs }: Turn, events: number): ProgramInstance {
+    const instance = (this.#instances as ProgramInstances).shown(type);
+    const { isCounted, cost } = instance.program;
+    this.#window.showClock(timeMs);
+    if (isCounted) {
+      // What is bounded by the text is taken as used.
+      const ofRun = MOST_PER_RUN - cost.steps * events;
+      this.#window.showFuel(Math.max(this.#mostPerEvent - cost.steps, 0), Math.max(ofRun, 0));
+    }
+    return instance;
+  }
+
+  /** The turn has ended well: what leaves goes out. */
+  #end(instance: ProgramInstance, { emit }: Turn, leaving: LeavingEvents | undefined): void {
+    this.#settle(instance);
+    if (leaving === undefined) return;
+    this.#queue?.flush(emit);
+    this.#queue = undefined;
+    leaving.send(emit, this.#versions);
+  }
+
+  /** Reads what the modulator says of its timing, and looks at what it keeps. @throws StoppedProgram */
+  #settle({ program }: ProgramInstance): void {
+    if (program.state === "") return;
+    const instances = this.#instances as ProgramInstances;
+    const [periodMs = 0, mostPerSecond = 0] = TIMING_VARIABLES.map(
+      global => instances.valueOf(global) as number | undefined,
+    );
+    if (!(periodMs >= 0 && mostPerSecond >= 0))
+      throw new StoppedProgram(new Refusal("its periodMs or mostPerSecond is no number from 0"));
+    this.periodMs = soundPeriod(periodMs);
+    this.mostPerSecond = mostPerSecond < Number.POSITIVE_INFINITY ? mostPerSecond : 0;
+    if (!program.keeps) return;
+    this.#keptBytes = 0;
+    for (const global of program.globals)
+      if (global.type === "ref")
+        this.#keptBytes += (instances.valueOf(global) as KeptEvent | null)?.bytes.byteLength ?? 0;
+    if (this.#keptBytes > MOST_BYTES)
+      throw new StoppedProgram(new Refusal("it keeps events of more bytes than are compiled"));
   }
 
   /**
@@ -227,7 +250,7 @@ class CompiledSandbox implements Sandbox {
    */
   #leave(
     { chunk, type, first, picks, left }: AnsweredEvents,
-    { maker, program }: CompiledInstance,
+    { maker, program }: ProgramInstance,
     leaving: LeavingEvents | undefined,
   ): number {
     const { answers, numbers } = this.#window;
@@ -244,108 +267,44 @@ class CompiledSandbox implements Sandbox {
       // What is made has the type that the class says, where it says one.
       const of = isMade && this.#input !== undefined ? 0 : type;
       const urgent = isMade ? maker.isUrgent(answer - ANSWER.made) : answer === ANSWER.urgent;
-      if (leaving !== undefined) leaving.add(event, of, urgent);
-      else {
-        const kept = { versions: this.#versions, urgent, type: of };
-        this.#queue ??= new PassQueue(this.#queueEvents);
-        dropped += this.#queue.keep(event, event.first, kept, i + 1);
-      }
+      dropped += this.#out(event, of, urgent, leaving, i + 1);
     }
     return dropped;
   }
 
-  period(): number {
-    return 0;
+  /** Lets kept events go that the program has let through. @param given events of the chunk by then. @returns as `#leave` */
+  #leaveKept(leaving: LeavingEvents | undefined, given: number): number {
+    let dropped = 0;
+    for (const { bytes, type, isUrgent } of this.#kept?.takePassed() ?? []) {
+      const event = { bytes, bounds: [0, bytes.byteLength], first: 0, end: 1 };
+      dropped += this.#out(event, type, isUrgent, leaving, given);
+    }
+    return dropped;
+  }
+
+  #out(
+    event: Stretch,
+    type: number,
+    urgent: boolean,
+    leaving: LeavingEvents | undefined,
+    given: number,
+  ): number {
+    if (leaving !== undefined) {
+      leaving.add(event, type, urgent);
+      return 0;
+    }
+    this.#queue ??= new PassQueue(this.#queueEvents);
+    return this.#queue.keep(event, event.first, { versions: this.#versions, urgent, type }, given);
   }
 
   remove(): void {}
 
   dispose(): void {
-    this.#instances = [];
+    this.#instances?.clear();
     this.#arrays.clear();
   }
 
   #compose(): void {
     this.#versions = [...this.#behind, ...this.#own.values()];
-  }
-
-  #instanceOf(type: number): CompiledInstance {
-    this.#instances[type] ??= this.#instantiate(type);
-    return this.#instances[type];
-  }
-
-  #instantiate(type: number): CompiledInstance {
-    const writer = this.#types[type - 1];
-    const verdict =
-      writer === undefined
-        ? new Refusal("events without a type are not compiled")
-        : compileText(this.#source, writer, this.#data);
-    if (verdict instanceof Refusal) throw new JechoError("MODULATOR_FAILED", verdict.message);
-    const functions = this.#functionsOf(verdict);
-    return {
-      program: verdict,
-      functions,
-      maker: this.#makerOf(verdict, writer as Type),
-      ...this.#dataOf(verdict),
-    };
-  }
-
-  #functionsOf(program: CompiledProgram): ProgramFunctions {
-    const { module, functions, state } = program;
-    const known = state === "" ? this.#shared.get(module) : undefined;
-    if (known !== undefined) return known;
-    const { exports } = new WebAssembly.Instance(module, {
-      m: { memory: this.#window.memory },
-      g: this.#globalsOf(program),
-      f: { ...functions, [RESERVE]: (field: number, bytes: number) => this.#arrays.reserve(field, bytes) },
-    });
-    const { init, run } = exports as unknown as ProgramFunctions;
-    // Engines compile a function when it is called first: not with the first events.
-    run(0);
-    const made = { init, run };
-    if (state === "") this.#shared.set(module, made);
-    return made;
-  }
-
-  #makerOf({ outputs: plans }: CompiledProgram, writer: Type): EventMaker | undefined {
-    if (plans.length === 0) return undefined;
-    const reader = this.#input ?? writer;
-    const [output, read] = [this.#output ?? reader, reader.readerOf(writer)];
-    return new EventMaker({ plans, writer, output, read, dataAt: path => this.#dataAt(path) });
-  }
-
-  #globalsOf({ globals }: CompiledProgram): Record<string, WebAssembly.Global> {
-    this.#fields ??= new Map();
-    const fields = this.#fields;
-    return Object.fromEntries(
-      globals.map(({ key, type }, i) => {
-        const field = fields.get(key) ?? new WebAssembly.Global({ value: type, mutable: true }, 0);
-        fields.set(key, field);
-        return [`${i}`, field];
-      }),
-    );
-  }
-
-  #show({ program, data, texts }: CompiledInstance): void {
-    this.#window.showData(program.data, data);
-    this.#window.showTexts(texts);
-  }
-
-  #dataOf({ data, texts }: CompiledProgram): Pick<CompiledInstance, "data" | "texts"> {
-    return {
-      data: data.map(({ key }) => {
-        if (key.startsWith(VERSION_KEY)) return this.#changes.get(key.slice(VERSION_KEY.length)) ?? 0;
-        const value = this.#dataAt(key.slice(DATA_KEY.length));
-        return typeof value === "string" ? (bytesOfText(value)?.byteLength ?? 0) : Number(value);
-      }),
-      texts: texts.map(({ at, path }) => ({
-        at,
-        bytes: bytesOfText(`${this.#dataAt(path)}`) as Uint8Array,
-      })),
-    };
-  }
-
-  #dataAt(path: string): unknown {
-    return dataAt(this.#data, path.split("\n"));
   }
 }

@@ -2,12 +2,13 @@ import type { Type } from "@jecho/shared";
 import { fieldKinds } from "../../sandbox/field-kinds.ts";
 import { ENGINE } from "./builtins.ts";
 import { type CheckedAgainst, type CheckedProgram, checkProgram } from "./check.ts";
-import { type CodeGlobal, RESERVE } from "./code.ts";
+import type { CodeGlobal } from "./code.ts";
 import { dataAt, shapeOf, shapeText } from "./data-shape.ts";
 import { encodeModule } from "./encoder.ts";
 import { type ModuleText, readModule } from "./module-text.ts";
 import { Refusal } from "./refusal.ts";
 import { refusalOfCheck } from "./static-checks.ts";
+import { isTierFunction } from "./tier-functions.ts";
 
 /** Longest text that is compiled: to read it is the producer's own time. */
 const MOST_CHARACTERS = 32 << 10;
@@ -123,7 +124,7 @@ function made(text: ModuleText, against: CheckedAgainst): CompiledProgram {
   const { bytes, functions } = encodeModule(code);
   const module = new WebAssembly.Module(bytes);
   const called = Object.fromEntries(
-    functions.filter(name => name !== RESERVE).map(name => [name, ENGINE[name] as () => number]),
+    functions.filter(name => !isTierFunction(name)).map(name => [name, ENGINE[name] as () => number]),
   );
   const { globals, data } = code;
   return { ...known, module, bytes: bytes.byteLength, globals, data, functions: called };

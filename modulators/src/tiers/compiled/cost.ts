@@ -1,5 +1,4 @@
-import { COUNTED, type Code, type LengthOf } from "./code.ts";
-import { partsOf } from "./encoder.ts";
+import { COUNTED, type Code, type LengthOf, partsOf } from "./code.ts";
 import { Refusal } from "./refusal.ts";
 
 /** Steps of a call of one of the engine's own functions. Constants and variables are read by the instruction that takes them; all others are a step each, which takes a nanosecond at most. */
@@ -75,6 +74,7 @@ function computedCost(code: Code): CostFormula {
     case "i64":
     case "f64":
     case "get":
+    case "none":
       return NOTHING;
     default: {
       const own = code.is === "call" ? CALL_STEPS : code.is === "many" || code.is === "block" ? 0 : 1;

@@ -13,7 +13,6 @@ import {
   op,
   set,
 } from "./code.ts";
-import { ANSWER } from "./encoder.ts";
 import {
   booleanOf,
   constantOf,
@@ -26,6 +25,7 @@ import {
   type NumberArray,
   numberOf,
 } from "./known.ts";
+import { ANSWER } from "./window-layout.ts";
 
 type Root = Type["root"];
 export type TableField = Root["fields"][number];

@@ -1,8 +1,8 @@
 import { JechoError } from "@jecho/shared";
 import type { RunChunk } from "../../sandbox/sandbox.ts";
 import type { CodeGlobal } from "./code.ts";
-import { WINDOW } from "./encoder.ts";
 import { WindowHeap } from "./window-heap.ts";
+import { WINDOW } from "./window-layout.ts";
 
 const PAGE = 65_536;
 
@@ -97,6 +97,11 @@ export class EventWindow {
   showFuel(steps: number, ofRun: number): void {
     this.#doubles[WINDOW.fuel / 8] = steps;
     this.#doubles[WINDOW.runFuel / 8] = ofRun;
+  }
+
+  /** Writes the time of the turn. */
+  showClock(ms: number): void {
+    this.#doubles[WINDOW.clock / 8] = ms;
   }
 
   /** Copies a modulator's texts. The same list stands for the same texts. */

@@ -151,6 +151,7 @@ export abstract class ExpressionChecker extends ObjectChecker {
         return textTruth(value.text);
       case "reference":
       case "object":
+      case "kept":
         return truthOfMaybe(value);
       case "event":
       case "plain":
@@ -264,7 +265,8 @@ export abstract class ExpressionChecker extends ObjectChecker {
 
   /** Whether an object or undefined is undefined; undefined for other values. */
   #isUndefined(value: KnownValue, isAsked: boolean): Code | undefined {
-    if (value.is !== "reference" && (value.is !== "object" || value.present === undefined)) return undefined;
+    const isMaybe = value.is === "reference" || value.is === "kept";
+    if (!isMaybe && (value.is !== "object" || value.present === undefined)) return undefined;
     return isAsked ? op("i32.eqz", truthOfMaybe(value)) : many(...value.effects, i32(0));
   }
 
@@ -272,7 +274,7 @@ export abstract class ExpressionChecker extends ObjectChecker {
   #isSame(a: KnownValue, b: KnownValue): Code | undefined {
     const [field, data] = a.is === "reference" ? [a, b] : [b, a];
     if (field.is !== "reference" || data.is !== "data") return undefined;
-    const isSame = op("f64.eq", get(field.version), this.parts.version(data.path));
+    const isSame = op("f64.eq", get(field.version), this.parts.data.version(data.path));
     return many(...field.effects, field.path === data.path ? isSame : i32(0));
   }
 
@@ -337,8 +339,9 @@ export abstract class ExpressionChecker extends ObjectChecker {
   }
 }
 
-/** Whether an object that may be undefined is there. */
-function truthOfMaybe(value: Extract<KnownValue, { is: "reference" | "object" }>): Code {
+/** Whether an object or event that may be undefined is there. */
+function truthOfMaybe(value: Extract<KnownValue, { is: "reference" | "object" | "kept" }>): Code {
+  if (value.is === "kept") return many(...value.effects, op("i32.eqz", op("ref.is_null", get(value.ref))));
   if (value.is === "reference") return many(...value.effects, op("f64.ge", get(value.version), f64(0)));
   return many(...value.effects, value.present === undefined ? i32(1) : get(value.present));
 }

@@ -24,7 +24,7 @@ export function isThere(value: KnownValue): boolean {
   if (value.is === "number") return !value.maybe;
   if (value.is === "data") return value.shape.is !== "null";
   if (value.is === "object") return value.present === undefined;
-  return value.is !== "nothing" && value.is !== "reference";
+  return value.is !== "nothing" && value.is !== "reference" && value.is !== "kept";
 }
 
 /** Whether an expression only reads names and members. */
@@ -51,6 +51,8 @@ export function typeOf(value: KnownValue): string | undefined {
       return "object";
     case "object":
       return value.present === undefined ? "object" : undefined;
+    case "moe":
+      return "object";
     case "function":
       return "function";
     default:

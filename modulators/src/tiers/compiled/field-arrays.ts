@@ -1,5 +1,5 @@
 import { arrayAt, KINDS } from "./array-kinds.ts";
-import { type Code, type CodeGlobal, type CodeLocal, call, f64, get, i32, op, RESERVE, set } from "./code.ts";
+import { type Code, type CodeGlobal, type CodeLocal, call, f64, get, i32, op, set } from "./code.ts";
 import type { CodeField } from "./fields.ts";
 import type { EventVector, TypedArray } from "./known.ts";
 
@@ -82,5 +82,5 @@ export class FieldArrays {
 }
 
 function reserved(number: number, bytes: Code): Code {
-  return op("i32.trunc_sat_f64_u", call(RESERVE, f64(number), bytes));
+  return op("i32.trunc_sat_f64_u", call("reserve", f64(number), bytes));
 }

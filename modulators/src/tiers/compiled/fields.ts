@@ -1,4 +1,4 @@
-import { type Code, type CodeGlobal, type CodeLocal, f64, get, i32, set } from "./code.ts";
+import { type Code, type CodeGlobal, type CodeLocal, call, f64, get, i32, set } from "./code.ts";
 import {
   booleanOf,
   type EventVector,
@@ -13,9 +13,9 @@ import {
 /** Kinds of the parts of an object that outlives the expression that made it, by their names. */
 export type RecordParts = ReadonlyMap<string, "number" | "boolean">;
 
-/** What a field of the modulator holds: a number or a boolean; or undefined, or an object of these; or undefined, or a part of the data; or a typed array. */
+/** What a field of the modulator holds: a number or a boolean; or undefined, or an object of these; or undefined, or a part of the data, or an event; or a typed array. */
 export type FieldKind =
-  | { readonly is: "number" | "boolean" }
+  | { readonly is: "number" | "boolean" | "event" }
   | { readonly is: "record"; readonly parts: RecordParts }
   | { readonly is: "reference"; readonly path: string }
   | { readonly is: "array"; readonly array: TypedArray };
@@ -26,9 +26,16 @@ export interface CodeField {
   /** undefined for a field that is declared without a value, as long as nothing else is known to be assigned to it. */
   readonly kind: FieldKind | undefined;
   readonly globals: readonly CodeGlobal[];
+  /** Whether it may be undefined at this place of the text, for nothing has been assigned to it as yet. */
+  isUnset: boolean;
   /** The array that it holds at this place of the text. */
   vector: EventVector | undefined;
 }
+
+/** Steps of the copy that is kept of an event. */
+export const KEEPING: readonly Code[] = [
+  { is: "host", steps: 500, of: { name: "event", elementBytes: 8 }, each: 1 },
+];
 
 /** Something is assigned to a field that nothing was known of. The text is checked anew, now that it is. */
 export class LearnedField extends Error {
@@ -53,6 +60,8 @@ export function fieldOf(name: string, kind: FieldKind | undefined): CodeField {
         return [global("f64", "value")];
       case "boolean":
         return [global("i32", "value")];
+      case "event":
+        return [global("ref", "value")];
       case "array":
         return [global("i32", "start"), global("i32", "length")];
       case "record": {
@@ -63,7 +72,7 @@ export function fieldOf(name: string, kind: FieldKind | undefined): CodeField {
         return [];
     }
   };
-  return { name, kind, globals: globals(), vector: undefined };
+  return { name, kind, globals: globals(), isUnset: false, vector: undefined };
 }
 
 /** The field's name and kind as text. */
@@ -97,6 +106,10 @@ export function valueOfField({ kind, globals, vector }: CodeField): KnownValue {
       return booleanOf(first);
     case "array":
       return { is: "vector", vector: vector as EventVector, effects: [] };
+    case "event": {
+      const ref: CodeLocal = { type: "ref" };
+      return { is: "kept", ref, effects: [set(ref, first)] };
+    }
     case "reference": {
       const version: CodeLocal = { type: "f64" };
       return { is: "reference", path: kind.path, version, effects: [set(version, first)] };
@@ -136,12 +149,17 @@ export function storedInField(
       const parts = value.is === "object" ? partsOfRecord(value) : undefined;
       if (parts !== undefined) throw new LearnedField(name, { is: "record", parts });
       if (value.is === "data") throw new LearnedField(name, { is: "reference", path: value.path });
+      if (value.is === "event" || value.is === "kept") throw new LearnedField(name, { is: "event" });
       return undefined;
     }
     case "number":
       return value.is === "number" && !value.maybe ? [put(0, wide(value))] : undefined;
     case "boolean":
       return value.is === "boolean" ? [put(0, value.code)] : undefined;
+    case "event":
+      if (isUndefined) return [...value.effects, put(0, { is: "none" })];
+      if (value.is === "event") return [...value.effects, ...KEEPING, put(0, call("keep"))];
+      return value.is === "kept" ? [...value.effects, put(0, get(value.ref))] : undefined;
     case "reference":
       if (isUndefined) return [...value.effects, put(0, f64(-1))];
       return value.is === "data" && value.path === kind.path ? [put(0, version(value.path))] : undefined;

@@ -1,8 +1,8 @@
 import type { Node } from "acorn";
 import { type Code, type CodeLabel, type CodeLocal, f64, get, i32, type LengthOf, op, set } from "./code.ts";
 import { costOf } from "./cost.ts";
-import { ANSWER } from "./encoder.ts";
 import { Refusal, refuse } from "./refusal.ts";
+import { ANSWER } from "./window-layout.ts";
 
 /** Most places where one program may stop. */
 const MOST_STOPS = 1000;
@@ -39,13 +39,13 @@ export class Fuel {
 
   /** Code that finds a run's steps. */
   get beginRun(): Code[] {
-    return this.#isUsed ? [set(this.#run, { is: "fuel", of: "runFuel" })] : [];
+    return this.#isUsed ? [set(this.#run, { is: "ofTurn", of: "runFuel" })] : [];
   }
 
   /** Code that gives an event its steps: no more than are left for the run. */
   get begin(): Code[] {
     if (!this.#isUsed) return [];
-    const most = op("f64.min", { is: "fuel", of: "fuel" }, get(this.#run));
+    const most = op("f64.min", { is: "ofTurn", of: "fuel" }, get(this.#run));
     return [set(this.#given, most), set(this.#left, get(this.#given))];
   }
 

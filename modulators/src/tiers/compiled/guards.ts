@@ -1,5 +1,4 @@
-import { type Code, type CodeLocal, DATA_KEY, type OpName } from "./code.ts";
-import { partsOf } from "./encoder.ts";
+import { type Code, type CodeLocal, DATA_KEY, type OpName, partsOf } from "./code.ts";
 
 /** A value that a field is compared with: written in the source, or a member of the parameters or of a shared object, by its path. */
 export type GuardValue =

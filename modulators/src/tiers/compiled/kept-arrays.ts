@@ -2,8 +2,8 @@ import { Refusal } from "./refusal.ts";
 import { StoppedProgram } from "./stopped-program.ts";
 import type { WindowHeap } from "./window-heap.ts";
 
-/** Bytes of all arrays that one modulator's fields may hold. */
-const MOST_BYTES = 4 << 20;
+/** Bytes of all arrays, and of all events, that one modulator may keep. */
+export const MOST_BYTES = 4 << 20;
 
 /** Blocks of one modulator's fields that hold arrays, by their numbers. */
 export class KeptArrays {

@@ -156,7 +156,11 @@ export type KnownValue =
   /** A function of the language or of "jecho:moe", by its name, or a group of such. */
   | { readonly is: "builtin"; readonly name: string }
   | { readonly is: "given" }
-  | { readonly is: "this" };
+  | { readonly is: "this" }
+  /** The services of the MOE. */
+  | { readonly is: "moe" }
+  /** An event that was kept, or undefined, after these effects. */
+  | { readonly is: "kept"; readonly ref: CodeLocal; readonly effects: readonly Code[] };
 
 /** The array that others are a part of, or itself. */
 export function wholeOf(vector: EventVector): EventVector {

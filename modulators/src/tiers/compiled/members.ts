@@ -1,6 +1,7 @@
 import type { Expression, MemberExpression, Node, SpreadElement } from "acorn";
 import { builtinOf } from "./builtins.ts";
 import { type Code, type CodeLocal, f64, get, i32, many, op } from "./code.ts";
+import type { DataPlaces } from "./data-places.ts";
 import { bytesOfText, type DataShape, MOST_MEMBERS, MOST_TEXT_BYTES } from "./data-shape.ts";
 import type { EventCode } from "./event-code.ts";
 import { isNothing, isThere } from "./facts.ts";
@@ -51,10 +52,8 @@ export interface CheckedParts {
   /** Parameters and shared objects, as data. */
   readonly parameters: KnownValue;
   readonly objects: KnownValue;
-  /** A member of these, by its shape and path; undefined for a text that cannot be compared byte by byte. */
-  readonly data: (shape: DataShape, path: string) => KnownValue | undefined;
-  /** The version of the data that this path leads into. */
-  readonly version: (path: string) => Code;
+  /** Members of these. */
+  readonly data: DataPlaces;
   readonly pin: (path: string) => unknown;
   readonly outputs: Outputs;
   readonly fuel: Fuel;
@@ -194,7 +193,9 @@ export abstract class MemberChecker {
         return refuse(node, `"${name}" is not compiled`);
       case "this":
         if (name === "parameters" || name === "objects") return this.parts[name];
-        return this.#own(name, node);
+        return name === "moe" ? { is: "moe" } : this.#own(name, node);
+      case "moe":
+        return this.#service(name, node);
       case "nothing":
         // Where it is nothing to the end, the language throws.
         if (object.isUnlearned === true)
@@ -232,8 +233,17 @@ export abstract class MemberChecker {
     return refuse(node, `"${name}" of the object is not compiled`);
   }
 
+  #service(name: string, node: Node): KnownValue {
+    if (name === "objects") return this.parts.objects;
+    if (name === "queueEvents") return this.#leaf({ is: "number" }, "moe\nqueueEvents", node);
+    return name === "clock" && this.parts.text.needs.includes(name)
+      ? { is: "builtin", name: "moe.clock" }
+      : refuse(node, `"${name}" of the MOE is not compiled, or the class does not need it`);
+  }
+
   #own(name: string, node: Node): KnownValue {
     const field = this.parts.fields.get(name);
+    if (field?.isUnset) refuse(node, `the field "${name}" may be undefined here`);
     if (field !== undefined) return valueOfField(field);
     const method = this.parts.text.methods.get(name);
     if (method === undefined)
@@ -256,7 +266,7 @@ export abstract class MemberChecker {
   }
 
   #leaf(shape: DataShape, path: string, node: Node): KnownValue {
-    return this.parts.data(shape, path) ?? refuse(node, ODD_TEXT);
+    return this.parts.data.value(shape, path) ?? refuse(node, ODD_TEXT);
   }
 
   /** The items of a list in the parameters or a shared object. */
@@ -337,6 +347,10 @@ export function nameOf(value: KnownValue): string {
       return "a list of numbers";
     case "reference":
       return "an object or undefined";
+    case "kept":
+      return "an event or undefined";
+    case "moe":
+      return "the MOE";
     case "buffer":
       return "an array's buffer";
     case "byteOffset":

@@ -17,13 +17,16 @@ import {
   type VariableDeclarator,
 } from "acorn";
 import { isDerivation } from "../../authoring/modulator-from.ts";
-import { membersOf, typeOf } from "./class-text.ts";
+import { type InterceptName, membersOf, typeOf } from "./class-text.ts";
 import { NUMBER_ARRAYS } from "./known.ts";
 import { Refusal, refuse } from "./refusal.ts";
 
 export type FunctionNode = ArrowFunctionExpression | FunctionExpression | FunctionDeclaration;
 export type BesideNode = VariableDeclaration | FunctionDeclaration;
 export type StaticCheckName = "check" | "checkInput";
+
+const PARENTS = ["FifoModulator", "Modulator"] as const;
+type ParentName = (typeof PARENTS)[number];
 
 /** A modulator's text, read: the parts that the checker looks into. */
 export interface ModuleText {
@@ -33,8 +36,12 @@ export interface ModuleText {
   readonly output: Type | undefined;
   /** A function of one event, as `modulatorFrom` wraps it; undefined for a class. */
   readonly derive: FunctionNode | undefined;
-  /** The class's `enqueue`; undefined where it has that of `FifoModulator`. */
-  readonly enqueue: FunctionNode | undefined;
+  /** The class that it extends: one whose events leave in the order in which they are let through, or one that gives them its own way. */
+  readonly parent: ParentName;
+  /** The functions that the MOE calls, those that the class has itself. */
+  readonly intercepts: ReadonlyMap<InterceptName, FunctionNode>;
+  /** Services that it needs. */
+  readonly needs: readonly string[];
   /** Fields by their names, with what they hold at first, if anything; private ones begin with #. */
   readonly fields: ReadonlyMap<string, Expression | undefined>;
   readonly methods: ReadonlyMap<string, FunctionNode>;
@@ -85,7 +92,7 @@ export function readModule(source: string): ModuleText {
   const found = typeof exported === "string" ? classes.get(exported) : exported;
   if (found === undefined) throw new Refusal("it has no default class");
   if (isDerivation(source)) {
-    checkParent(found, imported);
+    parentOf(found, imported);
     const imports = program.body.filter(({ type }) => type === "ImportDeclaration");
     if (imports.length > 1 || classes.size > 0) throw new Refusal("it is a function with more around it");
     return derivation(found, beside, imported);
@@ -98,8 +105,13 @@ export function readModule(source: string): ModuleText {
   const names = [...classNames, ...imported.keys(), ...declared.map(id => (id as { name: string }).name)];
   if (names.some(name => Object.hasOwn(NUMBER_ARRAYS, name)))
     refuse(found, "a name of the language that means something else is not compiled");
+  const { line, parent } = lineOf(found, classes, imported);
+  const members = membersOf(line);
+  if (members.intercepts.has("dequeue") !== (parent === "Modulator"))
+    refuse(found, "a class is compiled that has its own dequeue and extends Modulator, or neither");
   return {
-    ...membersOf(lineOf(found, classes, imported)),
+    ...members,
+    parent,
     derive: undefined,
     beside,
     classNames,
@@ -131,20 +143,17 @@ function classOf({ declarations }: VariableDeclaration): [name: string, Class] |
   return isClass ? [(only.id as { name: string }).name, only.init as Class] : undefined;
 }
 
-/** A class behind its parents, down from the one that extends `FifoModulator`. */
+/** A class behind its parents in the text, down from the one that extends a class of "jecho:moe", and that. */
 function lineOf(
   found: Class,
   classes: ReadonlyMap<string, Class>,
   imported: ReadonlyMap<string, string>,
-): Class[] {
+): { readonly line: readonly Class[]; readonly parent: ParentName } {
   const line = [found];
   for (let at = found; ; ) {
     const { superClass } = at;
     const parent = superClass?.type === "Identifier" ? classes.get(superClass.name) : undefined;
-    if (parent === undefined) {
-      checkParent(at, imported);
-      return line;
-    }
+    if (parent === undefined) return { line, parent: parentOf(at, imported) };
     if (parent.start >= at.start) refuse(superClass as Node, "a class is made before its parent is there");
     line.unshift(parent);
     at = parent;
@@ -172,16 +181,22 @@ function readImport(statement: ImportDeclaration, imported: Map<string, string>)
   }
 }
 
-function checkParent({ superClass }: Class, imported: ReadonlyMap<string, string>): void {
-  if (superClass?.type === "Identifier" && imported.get(superClass.name) === "FifoModulator") return;
+function parentOf({ superClass }: Class, imported: ReadonlyMap<string, string>): ParentName {
   const isPart =
     superClass?.type === "MemberExpression" &&
     superClass.object.type === "Identifier" &&
     imported.get(superClass.object.name) === "*" &&
     !superClass.computed &&
-    superClass.property.type === "Identifier" &&
-    superClass.property.name === "FifoModulator";
-  if (!isPart) refuse(superClass ?? ({} as Node), "only classes that extend FifoModulator are compiled");
+    superClass.property.type === "Identifier";
+  const name = isPart
+    ? (superClass.property as { name: string }).name
+    : superClass?.type === "Identifier"
+      ? imported.get(superClass.name)
+      : undefined;
+  return (
+    PARENTS.find(one => one === name) ??
+    refuse(superClass ?? ({} as Node), "only classes that extend FifoModulator or Modulator are compiled")
+  );
 }
 
 /** The class that `modulatorFrom` writes around a function is known. */
@@ -203,7 +218,9 @@ function derivation(
     output: undefined,
     derive: made.init,
     classNames: [],
-    enqueue: undefined,
+    parent: "FifoModulator",
+    intercepts: new Map(),
+    needs: [],
     fields: new Map(),
     methods: new Map(),
     checks: new Map(),

@@ -1,6 +1,5 @@
 import type { BlockStatement, Expression, Statement, VariableDeclaration } from "acorn";
 import { type Code, type CodeLabel, i32, set } from "./code.ts";
-import { ANSWER } from "./encoder.ts";
 import { foldedTest } from "./facts.ts";
 import { type CodeBlock, type FunctionPlace, namesOf } from "./functions.ts";
 import { CodeScope, type KnownValue } from "./known.ts";
@@ -8,6 +7,7 @@ import { LoopChecker } from "./loops.ts";
 import { nameOf } from "./members.ts";
 import { type BesideNode, type FunctionNode, isHarmless } from "./module-text.ts";
 import { Refusal, refuse } from "./refusal.ts";
+import { ANSWER } from "./window-layout.ts";
 
 /** Finds out the code of statements and of functions, which are written out wherever they are called. */
 export class StatementChecker extends LoopChecker {
@@ -20,12 +20,32 @@ export class StatementChecker extends LoopChecker {
     ]);
   }
 
-  /** The code of a class's `enqueue`: what it returns is nobody's. */
-  enqueue(node: FunctionNode, done: CodeLabel): Code[] {
-    return this.#body(node, [{ is: "event", effects: [] }], this.methodScope, true, (value, place) => [
+  /** The code of an intercept: what it returns is nobody's. */
+  intercept(node: FunctionNode, given: readonly KnownValue[], done: CodeLabel): Code[] {
+    this.passed = false;
+    return this.#body(node, given, this.methodScope, true, (value, place) => [
       ...(value === undefined ? [] : this.effects(value, place)),
       { is: "br", label: done },
     ]);
+  }
+
+  /** The code of a constructor, behind the call of its parent's. */
+  construct(node: FunctionNode): Code[] {
+    const [first, ...rest] = node.body.type === "BlockStatement" ? node.body.body : [];
+    const names = node.params.map(one => (one.type === "Identifier" ? one.name : ""));
+    if (first === undefined || !isCallOfParent(first, names))
+      return refuse(node, "a constructor is compiled that begins with super(parameters, moe)");
+    const given = [this.parts.parameters, { is: "moe" } as const];
+    const { code, scope } = this.enter(node, given, this.methodScope);
+    const place = this.placeOf(scope, true, 0, (_, __, at) =>
+      refuse(at, "a constructor returns nothing here"),
+    );
+    return this.inRegion(() => {
+      this.constructing = this.region;
+      const body = this.statements(rest, place).code;
+      this.constructing = undefined;
+      return [...code, ...body];
+    });
   }
 
   /**
@@ -223,4 +243,15 @@ export class StatementChecker extends LoopChecker {
       return this.bind(id, this.value(init, place), place.scope, node.kind === "const");
     });
   }
+}
+
+/** `super(parameters, moe)`, with the constructor's own parameters. */
+function isCallOfParent(node: Statement, names: readonly string[]): boolean {
+  const call = node.type === "ExpressionStatement" ? node.expression : undefined;
+  return (
+    call?.type === "CallExpression" &&
+    call.callee.type === "Super" &&
+    call.arguments.length <= 2 &&
+    call.arguments.every((one, i) => one.type === "Identifier" && one.name === names[i])
+  );
 }

@@ -4,6 +4,7 @@ import { modulatorTable } from "@jecho/modulators/internal";
 import { ModulatorEnvironment, type TierEvents } from "@jecho/modulators/node";
 import { encodeEvent, type Type, type, unpack } from "@jecho/shared";
 import { type EventsFrame, encodeRun, FLAG_URGENT, parseFrame } from "@jecho/shared/internal";
+import { HandClock } from "../../../src/tiers/hand-clock.ts";
 import { functionSource } from "./function-source.ts";
 import { randomFilter, randomState } from "./random-guards.ts";
 import {
@@ -21,6 +22,8 @@ const Fuzzed = type("Fuzzed", FUZZED);
 const Made = type("Made", MADE);
 /** Programs that are installed at once. */
 const TOGETHER = 16;
+/** Runs that a program is given. */
+const RUNS = 6;
 /** Filters of one channel. */
 const FILTERS = 40;
 const SOURCE = { id: 1n, urgent: false };
@@ -169,13 +172,18 @@ export class Fuzzer implements AsyncDisposable {
     for (const program of all)
       if (await this.#install(program.seed, modulatorOf(program), program.makes))
         installed.push({ derived: program.seed, text: program.text, isClass: program.isClass });
-    // Two runs: what a modulator keeps has to outlive the first.
-    const half = Math.ceil(events / 2);
-    for (const part of [encoded.slice(0, half), encoded.slice(half)]) {
-      if (part.length === 0) continue;
-      this.#compiled.enqueue(part);
-      this.#hosted.enqueue(part);
+    // Several runs: what a modulator keeps has to outlive each. Between them time passes, and some are not ready.
+    const sides = [this.#compiled, this.#hosted];
+    const step = Math.ceil(events / RUNS);
+    for (let at = 0; at < events; at += step) {
+      for (const side of sides) side.enqueue(encoded.slice(at, at + step));
+      const passes = Math.floor(random() * 60);
+      for (const side of sides) await side.pass(passes);
+      for (const side of sides)
+        for (const { derived } of installed)
+          side.flow(derived, at + step >= events || (derived + at) % 3 > 0);
     }
+    for (const side of sides) await side.pass(20);
     await this.#compare(seeds[0] as number, installed, events);
   }
 
@@ -214,6 +222,7 @@ class Side {
   /** The newest event that each has been through, and the number of all that were given. */
   readonly #seen = new Map<number, number>();
   readonly #stopped = new Set<number>();
+  readonly #clock = new HandClock(1_000_000);
   #raised = 0;
 
   constructor(options: ConstructorParameters<typeof ModulatorEnvironment>[0]) {
@@ -230,7 +239,11 @@ class Side {
       outputEvents: 1 << 24,
       outputBytes: 1 << 30,
     };
-    this.#environment = new ModulatorEnvironment({ ...options, limits, mostPerEvent: 1e9 }, events);
+    this.#environment = new ModulatorEnvironment(
+      { ...options, limits, mostPerEvent: 1e9 },
+      events,
+      this.#clock,
+    );
   }
 
   /** @returns why it was not compiled; "" where it was */
@@ -271,6 +284,10 @@ class Side {
 
   settled(): Promise<void> {
     return this.#environment.settled();
+  }
+
+  pass(ms: number): Promise<void> {
+    return this.#clock.pass(ms, () => this.settled());
   }
 
   /** Whether a modulator that was compiled is hosted now. */

@@ -235,28 +235,85 @@ class Writer {
       "(this.kept === parameters.levels ? 1 : 2)",
     );
     this.#fieldArray = array;
-    const pass = this.#pick([
-      "super.enqueue(event)",
-      "super.enqueue(urgent(event))",
-      "this.let(event)",
-      "super.enqueue(CHANGED)",
-      "super.enqueue(MADE)",
-    ]);
+    const timed = this.#random() < 0.4 ? this.#timed() : undefined;
+    const pass =
+      timed?.pass ??
+      this.#pick([
+        "super.enqueue(event)",
+        "super.enqueue(urgent(event))",
+        "this.let(event)",
+        "super.enqueue(CHANGED)",
+        "super.enqueue(MADE)",
+      ]);
     const output = pass.includes("MADE")
       ? `static output = ${JSON.stringify({ name: "Made", description: MADE })};`
-      : "";
+      : (timed?.statics ?? "");
     const held =
       this.#random() < 0.5
         ? []
         : Array.from({ length: 1 + Math.floor(this.#random() * 4) }, () => this.#held());
-    const body = `${held.join("\n")}\n${this.#body(3)}`;
+    const body = `${held.join("\n")}\n${timed?.first ?? ""}\n${this.#body(3)}`;
     const last = `if (${this.#probe()}) ${pass};\n    this.seen = ${this.#bool(1)};\n    ${this.#assignment()}`;
     const out = last.replace("CHANGED", () => this.#changed()).replace("MADE", () => this.#madeEvent());
     const members = {
       fields: `${fields}\n  ${output === "" ? "let(event) { super.enqueue(event); }" : ""}`,
       enqueue: `enqueue(event) {\n    const { parameters } = this;\n${body}\n    ${out}\n  }`,
     };
+    if (timed !== undefined) members.enqueue += `\n${timed.members}`;
     return `import { FifoModulator, unpack, urgent } from "jecho:moe";\n${beside}\n${this.#written(output, members)}`;
+  }
+
+  /** The parts of a class that keeps events, and lets them through at a later time. */
+  #timed(): {
+    readonly statics: string;
+    readonly first: string;
+    readonly pass: string;
+    readonly members: string;
+  } {
+    this.#readable.push(
+      "(this.moe.clock() % 7)",
+      "(this.late === undefined ? 1 : 2)",
+      "(this.early ? 1 : 2)",
+      "this.moe.queueEvents",
+      "(this.open ? 1 : 0)",
+    );
+    const test = (): string =>
+      this.#pick(["this.seen", "this.n % 3 > 0", "this.moe.clock() % 2 < 1", "this.open"]);
+    const keep = (value: string): string =>
+      this.#pick([
+        `this.late = ${value};`,
+        `if (${test()}) this.late = ${value};`,
+        `if (${test()}) this.early = ${value}; else this.late = this.early;`,
+        `if (${test()}) this.late = undefined;`,
+        `this.periodMs = ${this.#pick(["0", "1", "20", "this.n & 31", "this.late ? 15 : 0"])};`,
+        `if (${test()}) return;`,
+      ]);
+    const pass = this.#pick([
+      "{ if (this.late === undefined) super.enqueue(event); else super.enqueue(this.late); }",
+      "{ if (this.early !== undefined) { super.enqueue(this.early); this.early = undefined; } }",
+      "super.enqueue(event)",
+      "this.give(urgent(event))",
+      "this.give(this.late)",
+      "{ this.late = urgent(event); super.enqueue(this.late); }",
+    ]);
+    return {
+      statics: `static needs = ["clock"]; ${this.#pick(["static periodMs = 12;", "static periodMs = 20;", "static mostPerSecond = 5;"])}`,
+      first: `${keep("event")} ${keep("event")}`,
+      pass,
+      members: `  late;\n  early = undefined;\n  open;
+  constructor(parameters, moe) {
+    super(parameters, moe);
+    this.open = ${this.#pick(["parameters.on", "parameters.deep.by > 4", "moe.clock() > 3"])};
+    ${this.#pick(["", "this.n = parameters.deep.by;", "this.mostPerSecond = 1000 / (1 + parameters.deep.by);", "this.periodMs = parameters.deep.by * 4;"])}
+  }
+  period() {
+    ${this.#pick(["", "this.n++;", "this.seen = !this.seen;"])}
+    ${keep("this.early")}
+    if (this.late !== undefined${this.#pick(["", ` && ${test()}`])}) ${this.#pick(["this.give(this.late)", "super.enqueue(this.late)", "this.late = this.early"])};
+    ${keep("undefined")}
+  }
+  give(event) { ${this.#pick(["", "this.late = undefined;", "this.n = this.moe.clock();"])} super.enqueue(event); }`,
+    };
   }
 
   /** A class as people write it, as bundlers do, or with a parent; some look at their parameters first. */

@@ -60,7 +60,14 @@ test("MOE-27: those that are compiled make what a host makes of the same events,
     const unknown = { ...modulator, source: `${modulator.source}\n// Another one.` };
     for (const place of ["compiled", "isolated-vm"] as const) {
       await using bench = await ModulatorBench.open(unknown, { type, place });
-      await bench.push(...events);
+      await bench.push(...events.slice(0, 30));
+      await bench.pass(700);
+      await bench.push(...events.slice(30, 40));
+      await bench.ready(false);
+      await bench.push(...events.slice(40));
+      await bench.pass(1400);
+      await bench.ready(true);
+      await bench.pass(3000);
       expect(bench.placement?.tier, name).toBe(place === "compiled" ? place : "hosted");
       made.push(bench.made.map(({ event, bytes, urgent }) => [unpack(event), bytes, urgent]));
     }

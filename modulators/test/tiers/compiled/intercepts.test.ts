@@ -1,0 +1,113 @@
+import { modulatorFrom, rateLimit } from "@jecho/modulators";
+import { ModulatorBench } from "@jecho/modulators/testing";
+import { expect, test } from "vitest";
+import { Bench, Reading, readings } from "./compiled-bench.ts";
+
+const ofClass = (body: string): string =>
+  `import { FifoModulator, urgent } from "jecho:moe";\nexport default class extends FifoModulator {\n${body}\n}`;
+
+test("MOE-27: an event that is kept leaves later, as it came and with its mark, and waits with the others", async () => {
+  const text = ofClass(`
+    static periodMs = 50;
+    late;
+    enqueue(event) { if (event.station === 1) super.enqueue(event); else this.late = urgent(event); }
+    period() { if (this.late !== undefined) super.enqueue(this.late); this.late = undefined; }
+  `);
+  const outcomes = [];
+  for (const place of ["compiled", "isolated-vm"] as const) {
+    await using bench = await ModulatorBench.open(modulatorFrom(text), { type: Reading, place });
+    const stations = (all: readonly { station: number }[]) => all.map(({ station }) => station);
+    const out = [stations(await bench.push(...readings(3, 4, 1)))];
+    out.push(stations(await bench.pass(49)), stations(await bench.pass(1)));
+    await bench.ready(false);
+    await bench.push(...readings(1, 5));
+    await bench.pass(50);
+    out.push(stations(await bench.ready(true)), stations(await bench.pass(100)));
+    expect(bench.placement?.tier).toBe(place === "compiled" ? "compiled" : "hosted");
+    outcomes.push([out, bench.made.map(({ urgent }) => urgent)]);
+  }
+  expect(outcomes[0]).toEqual([
+    [[1], [], [4], [1, 5], []],
+    [false, true, false, true],
+  ]);
+  expect(outcomes[1]).toEqual(outcomes[0]);
+});
+
+test("MOE-27: what it says of its rate is told as in a host", async () => {
+  const { modulator } = rateLimit(2000);
+  const unknown = { ...modulator, source: `${modulator.source}\n// Another one.` };
+  const rates = [];
+  for (const local of [true, false]) {
+    await using bench = new Bench({ local });
+    await bench.install(unknown);
+    bench.enqueue(Reading, readings(1));
+    await bench.environment.settled();
+    expect(bench.placement?.tier).toBe(local ? "compiled" : "hosted");
+    rates.push(bench.environment.mostPerSecond(2));
+  }
+  expect(rates).toEqual([0.5, 0.5]);
+});
+
+test("MOE-27: one that keeps events of more bytes than are compiled goes on in the host, which is told", async () => {
+  const large = (station: number) => ({ station, celsius: new Float32Array(700_000) });
+  await using bench = new Bench({ mostPerEvent: 1_000_000 });
+  const text = ofClass(
+    "late; other; enqueue(event) { if (event.station > 5) this.late = event; else this.other = event; }",
+  );
+  await bench.install(modulatorFrom(text));
+  bench.enqueue(Reading, [large(6)]);
+  expect(bench.placement?.tier).toBe("compiled");
+  bench.enqueue(Reading, [large(7)]);
+  expect(bench.placement?.tier).toBe("compiled");
+  bench.enqueue(Reading, [large(1)]);
+  await bench.environment.settled();
+  expect(bench.placement?.why).toContain("events of more bytes than are compiled");
+  expect(bench.impaired.map(({ code }) => code)).toEqual(["MODULATOR_RESTARTED"]);
+});
+
+test("MOE-27: a period that is no number of milliseconds fails as in a host", async () => {
+  const text = ofClass(
+    "n = 0; enqueue(event) { if (event.station > 1) this.periodMs = -event.station; super.enqueue(event); }",
+  );
+  const outcomes = [];
+  for (const local of [true, false]) {
+    await using bench = new Bench({ local });
+    await bench.install(modulatorFrom(text));
+    bench.enqueue(Reading, readings(1));
+    await bench.environment.settled();
+    expect(bench.placement?.tier).toBe(local ? "compiled" : "hosted");
+    bench.enqueue(Reading, readings(2));
+    await bench.environment.settled();
+    outcomes.push([bench.stations, bench.removed.map(({ code }) => code)]);
+  }
+  expect(outcomes[1]).toEqual([[1], ["MODULATOR_FAILED"]]);
+  expect(outcomes[0]).toEqual(outcomes[1]);
+});
+
+test("MOE-27: the steps of a period, and of what makes its fields, are bounded, too", async () => {
+  const long = "let n = 0; for (let i = 0; i < 60000; i++) n += i;";
+  for (const body of [
+    `static periodMs = 20; n = 0; period() { ${long} this.n = n; }`,
+    `n = 0; constructor(parameters, moe) { super(parameters, moe); ${long} this.n = n; }`,
+    `count = n => { ${long} return n; }; n = this.count(3);`
+      .replace("count = n =>", "count(m)")
+      .replace("};", "}"),
+  ]) {
+    await using bench = new Bench();
+    await bench.install(modulatorFrom(ofClass(body))).catch(() => {});
+    expect(bench.placement?.why, body).toContain("its producer allows");
+  }
+});
+
+test("MOE-27: a period that counts more steps than its producer allows goes on in the host", async () => {
+  const text = ofClass(
+    "static periodMs = 20; n = 1; enqueue(event) { this.n = event.station; super.enqueue(event); } period() { let n = this.n; while (n > 0) n--; }",
+  );
+  await using bench = await ModulatorBench.open(modulatorFrom(text), { type: Reading, place: "compiled" });
+  await bench.push(...readings(3));
+  await bench.pass(20);
+  expect(bench.placement?.tier).toBe("compiled");
+  await bench.push(...readings(1_000_000));
+  await bench.pass(20);
+  expect(bench.placement?.why).toContain("more steps than its producer allows");
+});
