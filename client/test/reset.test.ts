@@ -248,6 +248,38 @@ test("MOE-8: resets under way when the connection breaks are answered at the nex
   expect(await the.mark()).toBe("a");
 });
 
+test("MOE-8, DEL-4: a pair that is reset while its consumer is away gets what came meanwhile, and only then gives way", async () => {
+  await using rig = await startRig();
+  const producing = rig.session();
+  const producer = await producing.channel("a", Tick).produce({ history: { events: 100_000 } });
+  await using way = await startCutter(rig.gateway.address);
+  await using session = connect(way.address, {
+    place: inject("place"),
+    name: "away",
+    backoff: { firstMs: 20, mostMs: 100 },
+  });
+  const seen: string[] = [];
+  const missed: number[] = [];
+  const consumer = await session
+    .channel("a", Tick)
+    .subscribe(({ n, note }) => void seen.push(`${n} ${note}`), {
+      modulator: marks("old"),
+      onMissed: ({ events }) => missed.push(events),
+    });
+  const away = whenState(consumer, "reconnecting");
+  way.part();
+  await away;
+  const raised = 30_000;
+  for (let n = 0; n < raised; n++) await producer.publishWhenReady({ n, note: "" });
+  await producing.flush();
+  const resetting = consumer.reset({ modulator: marks("new") });
+  way.join();
+  await resetting;
+  await producer.publishSync({ n: raised, note: "" });
+  expect(missed).toEqual([]);
+  expect(seen).toEqual([...Array.from({ length: raised }, (_, n) => `${n} old`), `${raised} new`]);
+});
+
 test("MOE-8: a reset that waits for the old pair's handlers ends with the consumer", async () => {
   await using rig = await startRig();
   const producer = await rig.session().channel("a", Tick).produce();

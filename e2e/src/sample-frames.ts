@@ -156,7 +156,9 @@ function sampleControl(dice: Dice): Outgoing {
     () => ({
       kind: "Yielded",
       request,
-      places: [{ consumer: number, epoch: second, seq: long, sources: [source], label: text }],
+      places: [
+        { consumer: number, epoch: second, seq: long, sources: [source], label: text, sinceMs: number },
+      ],
       copies: [number, second],
     }),
     // Those that only a gateway, or a host, sends.

@@ -202,6 +202,7 @@ export class ConsumerModel {
       seq: 0n,
       sources: [],
       label: "",
+      sinceMs: 0,
     }));
     client.send({ kind: "Yielded", request: asked, places, copies: [] });
     await second.next("Inheritance");

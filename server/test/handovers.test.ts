@@ -51,10 +51,10 @@ test("HAND-1: a first device that has had no event yet hands over all that came 
   second.say({ kind: "Hello", protocol: PROTOCOL, name: "second", handover: token });
   const { request } = await first.next("Yield");
   // They were on their way to it.
-  const places = [{ consumer, epoch, seq: 0n, sources: [], label: "" }];
+  const places = [{ consumer, epoch, seq: 0n, sources: [], label: "", sinceMs: 700 }];
   first.say({ kind: "Yielded", request, places, copies: [] });
   const { subscriptions } = await second.next("Inheritance");
-  expect(subscriptions).toMatchObject([{ epoch, seq: 0n }]);
+  expect(subscriptions).toMatchObject([{ epoch, seq: 0n, sinceMs: 700 }]);
   const from = { from: FROM.resume, at: 0, epoch, seq: 0n, speed: 0 };
   second.say({ kind: "OpenConsumer", modulator: undefined, ...opening, from });
   expect(await second.next("ConsumerOpened")).toMatchObject({ seq: 1n, recovered: true, missing: 0n });

@@ -106,13 +106,14 @@ export class Opener {
       as: options.as ?? "",
       from,
       sources,
+      sinceMs: Number.POSITIVE_INFINITY,
     });
   }
 
   /** Opens a consumer in the stead of one that another device had. */
   async takeOver<T>(
     { channel, label }: InheritedSubscription,
-    { channel: name, modulator, as, epoch, seq, sources }: Inherited,
+    { channel: name, modulator, as, epoch, seq, sources, sinceMs }: Inherited,
     handler: Handler<T>,
     options: TakeOverOptions<T>,
   ): Promise<Consumer<T>> {
@@ -136,6 +137,7 @@ export class Opener {
       as,
       from: { from: FROM.resume, epoch, seq, at: 0, speed: 0 },
       sources,
+      sinceMs,
     });
   }
 

@@ -94,7 +94,7 @@ export class Concentrator {
         return lanes && this.#open(new ProducerEndpoint(request, port, lanes.create(), index));
       case "openConsumer": {
         const opened = new ConsumerEndpoint(request, port, index);
-        reception.inherit(opened, request.sources);
+        reception.inherit(opened, request);
         return this.#open(opened);
       }
       case "openObject":

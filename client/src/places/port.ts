@@ -59,6 +59,8 @@ export type ControlRequest =
       readonly from: Place | undefined;
       /** Counts that another device has had of it. */
       readonly sources: HeldPlace["sources"];
+      /** Time since the first of these devices began; Infinity where nobody knows. */
+      readonly sinceMs: number;
     }
   /** The application can take no more events of this consumer for now, or can again. */
   | { readonly is: "flow"; readonly endpoint: number; readonly ready: boolean }

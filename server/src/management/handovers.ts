@@ -103,7 +103,7 @@ export class Handovers {
   /** @param place where the first device is: what has come since then, be it all that there is, the second has to have */
   #inherited(
     { manager, derived, terms }: GatewayConsumer,
-    { label, epoch, seq, sources }: HeldPlace,
+    { label, epoch, seq, sources, sinceMs }: HeldPlace,
   ): Inherited {
     return {
       channel: manager.derivations.nameUnder(derived?.parent),
@@ -114,6 +114,7 @@ export class Handovers {
       epoch,
       seq,
       sources,
+      sinceMs,
     };
   }
 }

@@ -82,6 +82,8 @@ interface ConsumerAt {
 export interface Replaying extends ConsumerAt {
   readonly is: "replaying";
   readonly replay: number;
+  /** Whether that is what came while it was away, which it is owed; otherwise it began in the past. */
+  readonly comesBack: boolean;
 }
 
 export interface LiveConsumer extends ConsumerAt {

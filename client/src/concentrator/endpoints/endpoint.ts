@@ -244,7 +244,7 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
   readonly #indexes: StateIndexes;
 
   constructor(
-    request: Omit<Request<"openConsumer">, "sources">,
+    request: Omit<Request<"openConsumer">, "sources" | "sinceMs">,
     port: PortEnd,
     indexes: StateIndexes,
     tracker = new Tracker(),

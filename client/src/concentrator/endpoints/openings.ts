@@ -88,8 +88,11 @@ export class Openings {
    * in force in the end is what would be if each had waited for the one before it.
    */
   #askNext(consumer: ConsumerEndpoint): void {
+    const { open } = consumer;
     const next = consumer.resets.at(-1);
-    if (next !== undefined && consumer.open?.change === undefined) this.#askChange(consumer, next);
+    // What came while it was away is still for the present pair.
+    const isOwed = open?.is === "replaying" && open.comesBack;
+    if (next !== undefined && !isOwed && open?.change === undefined) this.#askChange(consumer, next);
   }
 
   /** Asks for all endpoints at a new connection. */
@@ -255,14 +258,15 @@ export class Openings {
     const newest = state.is === "asked" && wantsNewest(consumer, state.after);
     const past = state.is === "asked" && !comesBack && lacksPast(consumer, opened);
     const isAwaited = comesBack || goesOn(consumer);
-    if (old?.change !== undefined) takeReset(consumer, old.change.reset, consumer.successor !== undefined);
+    const isPastLeft = old?.is === "replaying" || consumer.past !== undefined || opened.replay !== 0;
+    if (old?.change !== undefined) takeReset(consumer, old.change.reset, !isPastLeft);
     if (!comesBack) consumer.takeWaiting();
     consumer.epoch = opened.epoch;
     consumer.seq = Number(opened.seq) - 1;
     // A run is sent whole. The newest of each key, which a first opening may ask for, are older than what comes behind them.
     const beginsOlder = newest || (!comesBack && consumer.from?.from === FROM.last);
     consumer.fromSeq = beginsOlder ? 0 : Number(opened.seq);
-    consumer.become(placed(opened));
+    consumer.become(placed(opened, comesBack));
     if (old !== undefined) this.#consumerLeft(old.channelNumber);
     if (consumer.feed !== undefined) {
       const { missing } = opened;
@@ -362,6 +366,7 @@ export class Openings {
     consumer.become({ is: "live", number, channelNumber, epoch, change });
     this.#reception.handWaiting(consumer);
     if (consumer.past === undefined) consumer.listener.notify({ is: "replayed", endpoint: consumer.id });
+    this.#askNext(consumer);
   }
 
   /** @param newest does it begin with the newest, though it was open before? */
@@ -493,17 +498,15 @@ export class Openings {
   }
 }
 
-function placed({
-  consumer: number,
-  channel: channelNumber,
-  epoch,
-  replay,
-}: Opened<"ConsumerOpened">): OpenConsumerState {
+function placed(
+  { consumer: number, channel: channelNumber, epoch, replay }: Opened<"ConsumerOpened">,
+  comesBack: boolean,
+): OpenConsumerState {
   const at = { number, channelNumber, epoch, change: undefined };
-  return replay === 0 ? { is: "live", ...at } : { is: "replaying", replay, ...at };
+  return replay === 0 ? { is: "live", ...at } : { is: "replaying", replay, comesBack, ...at };
 }
 
-/** This reset is in force from now on, which answers those before it. @param goesOn whether the new modulator goes on where the old one was */
+/** This reset is in force from now on, which answers those before it. @param goesOn whether the new modulator goes on where the old one was, so that a hole between them is told */
 function takeReset(consumer: ConsumerEndpoint, { reset, modulator }: Reset, goesOn: boolean): void {
   consumer.past?.end();
   consumer.modulator = modulator;

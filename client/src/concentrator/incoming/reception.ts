@@ -377,12 +377,12 @@ export class Reception implements ConsumerIndexes {
 
   /** A consumer's place, for another device to go on there. */
   placeOf({ epoch, seq, tracker, label }: ConsumerEndpoint, consumer: number): HeldPlace {
-    return { consumer, epoch, seq: BigInt(seq), sources: tracker.places(), label };
+    return { consumer, epoch, seq: BigInt(seq), sources: tracker.places(), label, sinceMs: tracker.sinceMs };
   }
 
   /** Inherits the counts that another device has had. */
-  inherit(entry: ConsumerEndpoint, sources: HeldPlace["sources"]): void {
-    entry.tracker.inherit(sources);
+  inherit(entry: ConsumerEndpoint, { sources, sinceMs }: Pick<HeldPlace, "sources" | "sinceMs">): void {
+    entry.tracker.inherit(sources, sinceMs);
   }
 
   /** @param process that raised it elsewhere; 0 where it was this one */

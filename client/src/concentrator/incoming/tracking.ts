@@ -278,13 +278,19 @@ export class Tracker {
     const said = new Set(reached.map(({ source, origin }) => (origin?.source ?? source).name));
     for (const { source, through } of this.#known.values()) {
       const { id, urgent, name } = source;
-      if (!said.has(name)) places.push({ source: id, raised: 0n, urgent, origin: id, through: BigInt(through) });
+      if (!said.has(name))
+        places.push({ source: id, raised: 0n, urgent, origin: id, through: BigInt(through) });
     }
     return places;
   }
 
-  /** Goes on where another device was. */
-  inherit(places: readonly SourcePlace[]): void {
+  /** Time since the consumer began, or the first of those in whose stead it goes on; Infinity where nobody knows. */
+  get sinceMs(): number {
+    return performance.now() - this.#since;
+  }
+
+  /** Goes on where another device was, which began so long ago. */
+  inherit(places: readonly SourcePlace[], sinceMs = Number.POSITIVE_INFINITY): void {
     for (const { source, urgent, raised, origin, through } of places) {
       const known =
         origin === 0n ? undefined : this.#knownOf(new TrackedSource(origin, urgent), Number(through));
@@ -305,7 +311,7 @@ export class Tracker {
     this.#toldMakers.clear();
     if (places.length === 0) return;
     this.#hasBeenAway = true;
-    this.#since = Number.NEGATIVE_INFINITY;
+    this.#since = performance.now() - sinceMs;
   }
 
   /** The count up to which the fate of a raw source's events is known; undefined where nothing was made of them, or heard of them. */

@@ -109,14 +109,16 @@ function heal(model: EndpointModel): void {
     const waits = model.present.filter(isConsumer).find(it => newestOf(it) !== undefined);
     const [asked] = gateway.asked;
     const isChanging = model.present.some(it => isConsumer(it) && it.successor !== undefined);
+    // A reset that was asked for while a consumer was away is asked for when its past is there.
+    const replaying = model.present.filter(isConsumer).find(it => it.replay !== undefined);
     if (waits !== undefined) model.compared(waits, newestOf(waits) ?? 0, waits.open !== undefined, false);
     else if (asked !== undefined) model.accept(asked, false);
     else if (isChanging) vi.advanceTimersByTime(250);
+    else if (replaying?.replay !== undefined) model.replayed(replaying, replaying.replay);
     else break;
     model.check();
   }
   for (const producer of model.present.filter(isProducer)) model.demand(producer, 1);
-  for (const consumer of model.present.filter(isConsumer)) model.replayed(consumer, consumer.replay ?? 0);
   model.check();
   for (const endpoint of model.present) {
     if (endpoint.state.is !== "live") throw new Error(`a ${endpoint.is} stays ${endpoint.state.is}`);

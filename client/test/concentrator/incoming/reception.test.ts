@@ -46,7 +46,7 @@ test("HIST-2: what is raised here while a consumer is sent the past waits within
   const consumer = new ConsumerEndpoint(request, port, new EndpointIndex(reception));
   consumer.become({ is: "asked", awaits: { request: 1 }, after: NEW });
   const at = { number: 2, channelNumber: 3, epoch: 1, change: undefined };
-  consumer.become({ is: "replaying", replay: 4, ...at });
+  consumer.become({ is: "replaying", replay: 4, comesBack: false, ...at });
   const lane = new Lanes().usual;
   consumer.tracker.place(lane.source, 0);
   const sizes = [...Array(100).fill(1000), ...Array(40).fill(MEBIBYTE)];

@@ -244,6 +244,19 @@ test("HAND-1, PROV-5: another device knows of a source that nothing was made of 
   expect(second.hasRestarted).toBe(false);
 });
 
+test("HAND-1, DEL-12: another device does not miss what had ended when the first one began", () => {
+  const first = new Tracker();
+  first.take(new TrackedSource(1n, false), run(1));
+  const second = new Tracker();
+  second.inherit(first.places(), 10_000);
+  const ended = (id: bigint, agoMs: number): number =>
+    second.place(new TrackedSource(id, false), 50, undefined, 0, 0, agoMs);
+  expect(ended(2n, 20_000)).toBe(0);
+  expect(ended(3n, 5_000)).toBe(50);
+  const raw = new TrackedSource(4n, false);
+  expect(second.place(raw, 50, raw, 50, 50, 20_000)).toBe(0);
+});
+
 test("PROV-5: of a source that begins while the consumer is there, all is to be accounted for, whoever makes of it what it takes", () => {
   const tracker = new Tracker();
   const [raw, made, other] = [9n, 1n << 40n, 2n << 40n].map(id => new TrackedSource(id, false)) as [
