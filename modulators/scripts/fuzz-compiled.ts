@@ -8,7 +8,8 @@ const { result } = fuzzer;
 const STEP = 256;
 
 for (let seed = first; seed < first + programs; seed += STEP) {
-  await fuzzer.run(seed, Math.min(STEP, first + programs - seed), events);
+  const seeds = Array.from({ length: Math.min(STEP, first + programs - seed) }, (_, i) => seed + i);
+  await fuzzer.run(seeds, events);
   process.stderr.write(`# ${result.pairs} pairs, ${result.differences.length} differences\n`);
 }
 for (let seed = first; seed < first + programs / 100; seed++) await fuzzer.runFilters(seed, 1, events);

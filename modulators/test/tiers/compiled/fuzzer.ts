@@ -21,7 +21,7 @@ const CHANNEL = 1;
 const Fuzzed = type("Fuzzed", FUZZED);
 const Made = type("Made", MADE);
 /** Programs that are installed at once. */
-const TOGETHER = 16;
+const TOGETHER = 8;
 /** Runs that a program is given. */
 const RUNS = 6;
 /** Filters of one channel. */
@@ -52,7 +52,6 @@ export interface FuzzResult {
 export class Fuzzer implements AsyncDisposable {
   readonly #compiled = new Side({});
   readonly #hosted = new Side({ local: false, engine: "isolated-vm" });
-  readonly #sabotage: (text: string) => string;
   readonly result: FuzzResult = {
     programs: 0,
     pairs: 0,
@@ -62,22 +61,34 @@ export class Fuzzer implements AsyncDisposable {
     differences: [],
   };
 
-  /** @param sabotage changes the texts of one side, for a test to see that a difference is found. Default: leaves them as they are */
-  constructor(sabotage = (text: string) => text) {
-    this.#sabotage = sabotage;
+  /**
+   * Runs the programs of these seeds, each on as many events, until one lets through others.
+   *
+   * @param sabotage changes the texts of one side, for a test to see that a difference is found. Default: leaves them as they are
+   * @returns the differences
+   */
+  async run(
+    seeds: readonly number[],
+    events: number,
+    sabotage = (text: string) => text,
+  ): Promise<readonly Difference[]> {
+    const { differences } = this.result;
+    const before = differences.length;
+    for (let at = 0; at < seeds.length && differences.length === before; at += TOGETHER)
+      await this.#batch(seeds.slice(at, at + TOGETHER), events, sabotage);
+    return differences.slice(before);
   }
 
-  /** Runs the programs of seeds from `first` on, each on as many events. */
-  async run(first: number, programs: number, events: number): Promise<void> {
-    for (let seed = first; seed < first + programs; seed += TOGETHER) {
-      const seeds = Array.from({ length: Math.min(TOGETHER, first + programs - seed) }, (_, i) => seed + i);
-      await this.#batch(seeds, events);
-    }
-  }
-
-  /** Runs random filters on as many channels, each with many of them, while the shared object that they read changes and some wait. */
-  async runFilters(first: number, channels: number, events: number): Promise<void> {
+  /**
+   * Runs random filters on as many channels, each with many of them, while the shared object that they read changes and some wait.
+   *
+   * @returns the differences
+   */
+  async runFilters(first: number, channels: number, events: number): Promise<readonly Difference[]> {
+    const { differences } = this.result;
+    const before = differences.length;
     for (let seed = first; seed < first + channels; seed++) await this.#channel(seed, events);
+    return differences.slice(before);
   }
 
   async #channel(seed: number, events: number): Promise<void> {
@@ -120,10 +131,14 @@ export class Fuzzer implements AsyncDisposable {
   }
 
   /** @returns whether it is compiled, and so installed on both sides */
-  async #install(derived: number, modulator: Modulator, makes: boolean): Promise<boolean> {
+  async #install(
+    derived: number,
+    modulator: Modulator,
+    makes: boolean,
+    compiled = modulator,
+  ): Promise<boolean> {
     const { result } = this;
-    const other = { ...modulator, source: this.#sabotage(modulator.source) };
-    const why = await this.#compiled.install(derived, other, makes);
+    const why = await this.#compiled.install(derived, compiled, makes);
     if (why === "") {
       const failure = await this.#hosted.install(derived, modulator, makes).then(
         () => "",
@@ -164,14 +179,17 @@ export class Fuzzer implements AsyncDisposable {
     }
   }
 
-  async #batch(seeds: readonly number[], events: number): Promise<void> {
+  async #batch(seeds: readonly number[], events: number, sabotage: (text: string) => string): Promise<void> {
     const all = seeds.map(seed => ({ seed, ...randomProgram(seeded(seed)) }));
     const random = seeded(~(seeds[0] as number));
     const encoded = Array.from({ length: events }, () => encodedEvent(random));
     const installed: { derived: number; text: string; isClass: boolean }[] = [];
-    for (const program of all)
-      if (await this.#install(program.seed, modulatorOf(program), program.makes))
+    for (const program of all) {
+      const modulator = modulatorOf(program);
+      const compiled = { ...modulator, source: sabotage(modulator.source) };
+      if (await this.#install(program.seed, modulator, program.makes, compiled))
         installed.push({ derived: program.seed, text: program.text, isClass: program.isClass });
+    }
     // Several runs: what a modulator keeps has to outlive each. Between them time passes, and some are not ready.
     const sides = [this.#compiled, this.#hosted];
     const step = Math.ceil(events / RUNS);
