@@ -193,12 +193,10 @@ test.for<
     const open = async (client: RawClient, from = 0): Promise<number> => {
       for (let i = 0; ; i++) {
         client.say(opens(from + i));
-        const isAnswer = ({ kind }: { kind: string }): boolean => kind === answer || kind === "Refused";
-        await expect.poll(() => client.frames.some(isAnswer)).toBe(true);
-        const refused = client.frames.find(frame => frame.kind === "Refused");
+        const answered = await client.next(answer, "Refused");
         client.frames.length = 0;
-        if (refused === undefined) continue;
-        expect(refused).toMatchObject({
+        if (answered.kind !== "Refused") continue;
+        expect(answered).toMatchObject({
           code: ERRORS.OVERLOADED[0],
           message: expect.stringContaining("keptBytes"),
         });

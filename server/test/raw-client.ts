@@ -8,7 +8,6 @@ import {
   parseMessage,
   SUBPROTOCOL,
 } from "@jecho/shared/internal";
-import { expect } from "vitest";
 
 /** A bare WebSocket that speaks frames, for saying what no well-behaved client would. */
 export class RawClient {
@@ -17,6 +16,8 @@ export class RawClient {
   readonly messages: Frame["kind"][][] = [];
   readonly closed: Promise<{ code: number; reason: string }>;
   readonly #socket: WebSocket;
+  /** Settled by the next message, or the end of the connection. */
+  #further = Promise.withResolvers<void>();
 
   /** Made by `connect`. */
   constructor(socket: WebSocket) {
@@ -29,9 +30,15 @@ export class RawClient {
         kinds.push(frame.kind);
         this.frames.push(frame);
       });
+      this.#further.resolve();
+      this.#further = Promise.withResolvers();
     };
     this.closed = new Promise(resolve => {
-      socket.onclose = ({ code, reason }) => resolve({ code, reason });
+      socket.onclose = ({ code, reason }) => {
+        this.#further.promise.catch(() => {});
+        this.#further.reject(new Error(`the connection ended: ${code} ${reason}`));
+        resolve({ code, reason });
+      };
     });
   }
 
@@ -65,10 +72,13 @@ export class RawClient {
     this.send(joinFrames(frames.map(encodeControl)));
   }
 
-  async next<K extends Frame["kind"]>(kind: K): Promise<Extract<Frame, { kind: K }>> {
-    await expect.poll(() => this.frames.some(frame => frame.kind === kind)).toBe(true);
-    const at = this.frames.findIndex(frame => frame.kind === kind);
-    return this.frames.splice(at, 1)[0] as Extract<Frame, { kind: K }>;
+  /** Takes the first frame of these kinds, which may have come already. */
+  async next<K extends Frame["kind"]>(...kinds: K[]): Promise<Extract<Frame, { kind: K }>> {
+    for (;;) {
+      const at = this.frames.findIndex(({ kind }) => kinds.includes(kind as K));
+      if (at >= 0) return this.frames.splice(at, 1)[0] as Extract<Frame, { kind: K }>;
+      await this.#further.promise;
+    }
   }
 
   async isAlive(): Promise<void> {
