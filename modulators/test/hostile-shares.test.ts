@@ -1,5 +1,5 @@
 import type { Modulator } from "@jecho/modulators";
-import { expect, test, vi } from "vitest";
+import { expect, inject, test, vi } from "vitest";
 import { neighbourIn } from "./hostile-rig.ts";
 import { modulator, Rig } from "./rig.ts";
 
@@ -175,16 +175,22 @@ test("MOE-26, 35: what lags behind is given several runs at once, in order and a
   hasSeenAll();
 });
 
-test("MOE-26: runs that are longer than the pipe takes at once reach those modulators alone for which they wait", async () => {
-  await using rig = new Rig();
-  const all: number[] = [];
-  for (let i = 0; i < 30; i++)
-    all.push(
-      await rig.install(modulator(`enqueue(event) { if (event.layer % 30 === ${i}) super.enqueue(event); }`)),
-    );
-  for (let i = 0; i < 4; i++) rig.step(1500);
-  await rig.settled();
-  expect(rig.restarts).toBe(0);
-  expect(rig.removed).toEqual(new Map());
-  for (const derived of all) expect(rig.received(derived)).toHaveLength((4 * 1500) / 30);
-});
+// A thread's messages go by no pipe.
+test.skipIf(inject("modulatorPlace") === "quickjs")(
+  "MOE-26: runs that are longer than the pipe takes at once reach those modulators alone for which they wait",
+  async () => {
+    await using rig = new Rig();
+    const all: number[] = [];
+    for (let i = 0; i < 30; i++)
+      all.push(
+        await rig.install(
+          modulator(`enqueue(event) { if (event.layer % 30 === ${i}) super.enqueue(event); }`),
+        ),
+      );
+    for (let i = 0; i < 4; i++) rig.step(1500);
+    await rig.settled();
+    expect(rig.restarts).toBe(0);
+    expect(rig.removed).toEqual(new Map());
+    for (const derived of all) expect(rig.received(derived)).toHaveLength((4 * 1500) / 30);
+  },
+);

@@ -49,7 +49,8 @@ test("DEL-4: of very many sources those are remembered that were heard last", ()
   expect(tracker.take(first, run(10)).had).toBe(1);
   const remembered = new Set(tracker.places().map(({ source }) => source));
   expect(remembered.size).toBeLessThanOrEqual(65_536);
-  for (let id = 200_000n - 49_151n; id < 200_000n; id++) expect(remembered.has(id)).toBe(true);
+  const last = Array.from({ length: 49_151 }, (_, i) => 199_999n - BigInt(i));
+  expect(last.filter(id => !remembered.has(id))).toEqual([]);
 });
 
 test("PROV-5: what nothing accounts for is told in raised events, and what was had does not come again", () => {
