@@ -17,6 +17,7 @@ export default class extends FifoModulator {
 }`,
 };
 const CONSUMERS = 8;
+const CHANNELS = 16;
 const PAUSE_MS = 1;
 
 /** `jecho gateway --workers 2`, and what it has said. */
@@ -167,8 +168,31 @@ test("CLU-3, DEL-4: a worker that is killed is started again, and costs its clie
   expect(await workers.end()).toBe(0);
 });
 
+test("CLU-3, MOE-18: each worker has a process for modulators of its own, whichever port others share", async () => {
+  const workers = await Workers.start("--modulators");
+  const session = connect(workers.address, { modulators: { most: 0 } });
+  onTestFinished(() => session.close());
+  // As many as have homes at both, all but certainly.
+  const channels = Array.from({ length: CHANNELS }, (_, i) => session.channel(`counts/${i}`, Count));
+  const heard = await Promise.all(
+    channels.map(async channel => {
+      const producer = await channel.produce();
+      const all: number[] = [];
+      const consumer = await channel.subscribe(({ n }) => void all.push(n), { modulator: EVEN });
+      return { producer, all, consumer };
+    }),
+  );
+  expect(new Set(heard.flatMap(({ consumer }) => consumer.placements.map(({ at }) => at)))).toEqual(
+    new Set(["gateway"]),
+  );
+  for (const { producer } of heard) for (const n of [1, 2, 3, 4]) producer.publish({ n });
+  for (const { all } of heard) await expect.poll(() => all).toEqual([2, 4]);
+  await session.close();
+  expect(await workers.end()).toBe(0);
+});
+
 test("what belongs to one process cannot go with workers, and a port that somebody has is not shared", async () => {
-  const misuse = await runCommand(["gateway", "--workers", "2", "--modulators"]);
+  const misuse = await runCommand(["gateway", "--workers", "2", "--history", "x"]);
   expect(misuse).toMatchObject({ code: 2, err: expect.stringContaining("--workers cannot go with") });
   const { port, workers } = await startWithOperations();
   for (const worker of [port, port + 1])

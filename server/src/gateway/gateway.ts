@@ -28,6 +28,7 @@ import { OperationsServer } from "../operations/operations-server.ts";
 import { StaticFiles } from "../web/answers.ts";
 import { Certificate } from "../web/certificate.ts";
 import { chooseServer } from "../web/choose-server.ts";
+import { LOOPBACK } from "../web/listening.ts";
 import { Site } from "../web/site.ts";
 import type { WebServerName } from "../web/web-server.ts";
 import { drain, sendWaiting } from "./drain.ts";
@@ -289,10 +290,13 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
   };
   const measured = { counts, limits, stats, whyNotReady };
   let operations: OperationsServer | undefined;
-  const [web, boundPort] = await (async () => {
+  const [web, boundPort, ownPort] = await (async () => {
     operations = options.operations && (await OperationsServer.open(options.operations, measured));
     const web = server.create(serving, entrance.handlers);
-    return [web, await web.listen(host, port)] as const;
+    const listened = await web.listen(host, port);
+    // At a shared port its process for modulators would find any of those that listen there.
+    const isShared = options.modulating !== undefined && options.sharePort === true;
+    return [web, listened, isShared ? await web.listenHere() : undefined] as const;
   })().catch(async (error: Error) => {
     await release();
     throw error;
@@ -307,8 +311,9 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
 
   const address = `${shownHost}:${boundPort}${path}`;
   const url = `${certificate === undefined ? "http" : "https"}://${address}`;
+  const here = ownPort === undefined ? address : `${LOOPBACK}:${ownPort}${path}`;
   const modulating = options.modulating?.(
-    certificate === undefined ? address : url,
+    certificate === undefined ? here : `https://${here}`,
     modulatingToken as string,
   );
   if (modulating !== undefined) {

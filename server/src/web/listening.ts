@@ -2,6 +2,8 @@ import { once } from "node:events";
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { JechoError } from "@jecho/shared";
 
+export const LOOPBACK = "127.0.0.1";
+
 /** Lets a server listen there. @returns the port @throws JechoError `ARGUMENT_INVALID`, Error: as `listeningFailed` */
 export async function listenAt(
   server: Server,

@@ -1,7 +1,7 @@
 import type { HttpRequest, HttpResponse, TemplatedApp, us_listen_socket } from "#uws";
 import type { Certificate } from "./certificate.ts";
 import { mostSockets } from "./descriptors.ts";
-import { tryPort } from "./listening.ts";
+import { LOOPBACK, tryPort } from "./listening.ts";
 import type { WebAnswer, WebHandlers, WebRequest, WebServer, WebServerOptions } from "./web-server.ts";
 
 type Uws = typeof import("#uws");
@@ -35,7 +35,7 @@ export class UwsServer implements WebServer {
   /** Sockets that are open, whether they have become WebSockets or not, and how many of them there may be. */
   #sockets = 0;
   readonly #mostSockets = mostSockets();
-  #listening: us_listen_socket | undefined;
+  readonly #listening: us_listen_socket[] = [];
   #unfollow: (() => void) | undefined;
 
   /** @throws JechoError `ARGUMENT_INVALID` where it cannot use a certificate that Node can */
@@ -62,11 +62,22 @@ export class UwsServer implements WebServer {
   }
 
   async listen(host: string, port: number): Promise<number> {
+    const { certificate, sharePort = false } = this.#options;
+    const listened = await this.#listenAt(host, port, sharePort);
+    this.#unfollow = certificate?.follow(newer => this.#renew(newer));
+    return listened;
+  }
+
+  listenHere(): Promise<number> {
+    return this.#listenAt(LOOPBACK, 0, false);
+  }
+
+  async #listenAt(host: string, port: number, isShared: boolean): Promise<number> {
     // A port that uWebSockets.js chose itself could not be taken again for a minute after a crash.
     const wanted = port === 0 ? await tryPort(host, 0) : port;
     // The official typings lack the form with host and options; without the option two gateways could share a port.
     const listen = this.#app.listen.bind(this.#app) as unknown as ListenByOptions;
-    const options = this.#options.sharePort === true ? LISTEN_SHARED_PORT : LISTEN_EXCLUSIVE_PORT;
+    const options = isShared ? LISTEN_SHARED_PORT : LISTEN_EXCLUSIVE_PORT;
     const socket = await new Promise<us_listen_socket | false>(resolve =>
       listen(host, wanted, options, resolve),
     );
@@ -75,8 +86,7 @@ export class UwsServer implements WebServer {
       await tryPort(host, wanted);
       throw new Error(`the gateway cannot listen at ${host}:${wanted}`);
     }
-    this.#listening = socket;
-    this.#unfollow = this.#options.certificate?.follow(certificate => this.#renew(certificate));
+    this.#listening.push(socket);
     return this.#uws.us_socket_local_port(socket);
   }
 
@@ -85,8 +95,7 @@ export class UwsServer implements WebServer {
   }
 
   stopListening(): void {
-    if (this.#listening !== undefined) this.#uws.us_listen_socket_close(this.#listening);
-    this.#listening = undefined;
+    for (const socket of this.#listening.splice(0)) this.#uws.us_listen_socket_close(socket);
     this.#unfollow?.();
   }
 

@@ -75,10 +75,12 @@ export interface WebServerOptions {
   readonly sharePort?: boolean | undefined;
 }
 
-/** Serves HTTP and WebSockets at one port. `server/test/web-server.test.ts` says what each has to do. */
+/** Serves HTTP and WebSockets. `server/test/web-server.test.ts` says what each has to do. */
 export interface WebServer {
   /** @returns the port @throws JechoError `ARGUMENT_INVALID` where the host is none of this machine; Error where the port cannot be had */
   listen(host: string, port: number): Promise<number>;
+  /** Listens at a port of the loopback, too, that no other process has. @returns the port */
+  listenHere(): Promise<number>;
   /** Sends to every subscriber of the topic. */
   publish(topic: string, message: Uint8Array): void;
   /** Takes no new connections. */

@@ -6,11 +6,11 @@ import {
   type ServerResponse,
 } from "node:http";
 import { createServer as createSecureServer, type Server as SecureServer } from "node:https";
-import type { Socket } from "node:net";
+import { createServer as createTcpServer, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { WebSocketServer } from "ws";
 import { addressBytes } from "./address-bytes.ts";
-import { listenAt } from "./listening.ts";
+import { LOOPBACK, listenAt } from "./listening.ts";
 import type { WebAnswer, WebHandlers, WebRequest, WebServer, WebServerOptions } from "./web-server.ts";
 import { Topics, WsSocket } from "./ws-socket.ts";
 
@@ -23,6 +23,8 @@ const LOOKS = 4;
 /** Serves by Node's own HTTP server and `ws`, wherever Node runs: each message to each client costs some JavaScript. */
 export class WsServer implements WebServer {
   readonly #http: Server | SecureServer;
+  /** Takes connections for the same server at a port of its own. */
+  readonly #here = createTcpServer(socket => this.#http.emit("connection", socket));
   readonly #ws: WebSocketServer;
   readonly #options: WebServerOptions;
   readonly #handlers: WebHandlers;
@@ -65,6 +67,10 @@ export class WsServer implements WebServer {
     return listened;
   }
 
+  listenHere(): Promise<number> {
+    return listenAt(this.#here, LOOPBACK, 0);
+  }
+
   publish(topic: string, message: Uint8Array): void {
     this.#topics.publish(topic, message);
   }
@@ -72,6 +78,7 @@ export class WsServer implements WebServer {
   stopListening(): void {
     this.#unfollow?.();
     this.#http.close();
+    this.#here.close();
   }
 
   close(): void {

@@ -29,6 +29,8 @@ class Rig {
   readonly asked: { method: string; path: string; header: string; address: number }[] = [];
   onMessage: (socket: ServerSocket, bytes: Uint8Array) => void = () => {};
   port = 0;
+  /** A port of its own, besides. */
+  own = 0;
   close = (): void => {};
   stopListening = (): void => {};
 
@@ -41,6 +43,7 @@ class Rig {
       rig.#handlers,
     );
     rig.port = await server.listen("127.0.0.1", 0);
+    rig.own = await server.listenHere();
     rig.close = () => server.close();
     rig.stopListening = () => server.stopListening();
     return rig;
@@ -92,12 +95,12 @@ class Rig {
     };
   }
 
-  async client(): Promise<{
+  async client(port = this.port): Promise<{
     socket: WebSocket;
     heard: number[][];
     closed: Promise<{ code: number; reason: string }>;
   }> {
-    const socket = new WebSocket(`ws://127.0.0.1:${this.port}/base/`, PROTOCOL);
+    const socket = new WebSocket(`ws://127.0.0.1:${port}/base/`, PROTOCOL);
     socket.binaryType = "arraybuffer";
     const heard: number[][] = [];
     socket.onmessage = ({ data }) => heard.push([...new Uint8Array(data)].slice(0, 8));
@@ -291,15 +294,16 @@ describe.for([...WEB_SERVERS])("served by %s", name => {
     await expect(foreign).rejects.toThrow(/no address 192\.0\.2\.1/);
   });
 
-  test("a server that stops listening keeps its sockets, until it closes", async () => {
+  test("a server that stops listening keeps its sockets, until it closes, at both of its ports", async () => {
     using rig = await Rig.start(name);
-    const { closed, heard } = await rig.client();
+    const clients = [await rig.client(), await rig.client(rig.own)];
     rig.stopListening();
-    await expect(fetch(`http://127.0.0.1:${rig.port}/`)).rejects.toThrow();
-    rig.sockets[0]?.send(Uint8Array.of(7), true);
-    await expect.poll(() => heard).toEqual([[7]]);
+    for (const port of [rig.port, rig.own])
+      await expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toThrow();
+    for (const socket of rig.sockets) socket.send(Uint8Array.of(7), true);
+    await expect.poll(() => clients.map(({ heard }) => heard)).toEqual([[[7]], [[7]]]);
     rig.close();
-    expect(await closed).toMatchObject({ code: 1006 });
+    for (const { closed } of clients) expect(await closed).toMatchObject({ code: 1006 });
   });
 });
 
