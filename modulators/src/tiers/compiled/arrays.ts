@@ -129,16 +129,14 @@ export abstract class ArrayChecker extends VectorChecker {
       throw new LearnedField(field.name, { is: "array", array: vector.made });
     if (field.vector === undefined || vector.made !== field.vector.made || fieldArrays.holds(wholeOf(vector)))
       return refuse(node, `"${field.name}" becomes an array that is not compiled there`);
+    // Its buffer would be the whole one's.
+    if (vector.of !== undefined)
+      return refuse(node, "a field becomes another array where that is compiled: a whole one");
     if (loops > 0)
       return refuse(node, "a field becomes another array where that is compiled: outside of loops");
     this.stale.add(field.vector);
     this.stale.add(wholeOf(vector));
-    const bytes = op("f64.mul", op("f64.convert_i32_u", get(vector.length)), f64(vector.elementBytes / 8));
-    const code = [
-      ...effects,
-      ...fuel.spend([{ is: "drop", value: i32(0) }], node, op("f64.add", bytes, f64(1))),
-      ...fieldArrays.store(field, vector),
-    ];
+    const code = [...effects, ...fuel.spendCopy(vector, 8, node), ...fieldArrays.store(field, vector)];
     return { is: "vector", vector: field.vector, effects: code };
   }
 

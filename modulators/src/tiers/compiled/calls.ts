@@ -17,11 +17,14 @@ import {
 import { type CodePlace, nameOf } from "./members.ts";
 import { compared } from "./numbers.ts";
 import { refuse } from "./refusal.ts";
-import { equalTexts, searchedText, TEXT_METHODS } from "./texts.ts";
+import { EQUAL_LOOKS, equalTexts, SEARCH_LOOKS, searchedText, TEXT_METHODS } from "./texts.ts";
 import { ANSWER, MOST_PLANS } from "./window-layout.ts";
 
 /** Elements of a vector that are spread into arguments: engines run out of stack with some more of them. */
 const MOST_ARGUMENTS = 16_384;
+
+/** Bytes of an array that goes out, to encode which takes a step. */
+const COPIED_BYTES = 4;
 
 /** Numbers of one event that is made. */
 const MOST_SLOTS = 256;
@@ -88,7 +91,12 @@ export abstract class CallChecker extends ArrayChecker {
       return { is: "plain", effects: event.effects };
     }
     if (name === "Math.max" || name === "Math.min") return this.#extreme(name, node, place);
-    const args = this.arguments(node, place).map((arg, i) => {
+    const given = this.arguments(node, place);
+    const [first, ...more] = given;
+    // Of what is no number the language says no.
+    if (/^Number\.is/.test(name) && first?.is === "boolean" && more.length === 0)
+      return booleanOf(many({ is: "drop", value: first.code }, i32(0)));
+    const args = given.map((arg, i) => {
       const number = this.asNumber(arg, node.arguments[i] as Node);
       return name === "Number.isNaN" ? this.sure(number, node) : number;
     });
@@ -122,9 +130,16 @@ export abstract class CallChecker extends ArrayChecker {
       set(most, extreme(name, numberOf(get(most)), element).code),
       { is: "br", label: next },
     ];
-    const loop = this.loopOver(list.vector, node, step, MOST_ARGUMENTS);
+    const { vector } = list;
+    const loop = this.loopOver(vector, node, step, MOST_ARGUMENTS);
+    // Of an event's own vector the event's size tells it beforehand.
+    const isOwn = vector.made === undefined && vector.of === undefined;
+    const isLong = op("i32.gt_u", get(vector.length), i32(MOST_ARGUMENTS));
+    const checked = isOwn
+      ? []
+      : [this.parts.fuel.stopIf(isLong, node, "an array that may be too long to be spread into arguments")];
     const first = f64(name === "Math.max" ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY);
-    return numberOf(many(set(most, first), ...loop, get(most)));
+    return numberOf(many(...checked, set(most, first), ...loop, get(most)));
   }
 
   /** `super.enqueue(event)`: what came in leaves. */
@@ -161,26 +176,32 @@ export abstract class CallChecker extends ArrayChecker {
 
   /** Code that lets the event that came in through, or another one that is made. */
   protected leaving(event: Extract<KnownValue, { is: "event" | "object" }>, node: Node): Code[] {
-    const { answer, outputs, text } = this.parts;
+    const { answer, outputs, text, fuel } = this.parts;
     if (event.is === "event") {
       if (text.output !== undefined)
         refuse(node, "a class that declares its output makes each event where it is compiled");
       return [...event.effects, set(answer, i32(ANSWER.pass))];
     }
     if (event.present !== undefined) refuse(node, "an object that goes out is compiled where it is there");
-    for (const entry of event.entries)
-      if (entry.from === "array") this.refuseStale({ is: "vector", vector: entry.vector, effects: [] }, node);
+    const copied: Code[] = [];
+    for (const entry of event.entries) {
+      if (entry.from !== "array") continue;
+      const { vector } = entry;
+      this.refuseStale({ is: "vector", vector, effects: [] }, node);
+      copied.push(...fuel.spendCopy(vector, COPIED_BYTES, node));
+    }
     if (!outputs.fits(event)) refuse(node, "the object has no field of the events that go out");
     const { plan, code } = outputs.make(event);
     if (plan >= MOST_PLANS || outputs.slots.length > MOST_SLOTS)
       refuse(node, "it makes more kinds of events, or with more numbers, than are compiled");
-    return [...code, set(answer, i32(ANSWER.made + plan))];
+    return [...code, ...copied, set(answer, i32(ANSWER.made + plan))];
   }
 
   // ---- texts and lists
 
   #textCall(text: KnownText, name: string, node: CallExpression, place: CodePlace): KnownValue {
     const [needle, ...more] = this.arguments(node, place);
+    this.parts.looks.take(node, SEARCH_LOOKS);
     if (!TEXT_METHODS.has(name) || needle?.is !== "text" || more.length > 0)
       return refuse(node, `this call of ${name} is not compiled`);
     const { line = 0, column = -1 } = node.loc?.start ?? {};
@@ -201,6 +222,7 @@ export abstract class CallChecker extends ArrayChecker {
     if (name !== "includes" || more.length > 0 || (value?.is !== "text" && value?.is !== "number"))
       return refuse(node, "of a list, includes is compiled with a number or a text");
     const items = list.is === "list" ? list.items : this.itemsOf(list, node);
+    this.parts.looks.take(node, items.length * (value.is === "text" ? EQUAL_LOOKS : 1));
     const found = value.is === "number" ? kept(value) : undefined;
     const tests = items.map(item => {
       if (item.is === "number" && found !== undefined) return compared("===", found.read, item)?.code as Code;

@@ -1,7 +1,7 @@
 import type { Type } from "@jecho/shared";
 import type { Expression, Node } from "acorn";
 import { isTypedArray } from "./array-kinds.ts";
-import { assignedNames } from "./assigned-names.ts";
+import { type AssignedNames, assignedNames } from "./assigned-names.ts";
 import { isTiming } from "./class-text.ts";
 import {
   type Code,
@@ -24,6 +24,7 @@ import { type CodeField, type FieldKind, fieldOf, fieldText, LearnedField, store
 import { Fuel } from "./fuel.ts";
 import { type Guard, guardsOf } from "./guards.ts";
 import { CodeScope, type KnownValue, nothing } from "./known.ts";
+import { Looks } from "./looks.ts";
 import type { CheckedParts } from "./members.ts";
 import type { ModuleText } from "./module-text.ts";
 import { type OutputPlan, Outputs } from "./outputs.ts";
@@ -33,6 +34,9 @@ import { ANSWER } from "./window-layout.ts";
 
 /** Elements of an array that a field holds at first. */
 const MOST_FIRST = 8192;
+
+/** Fields whose kind is only known by what is assigned to them: for each the text is looked through once more. */
+const MOST_LEARNED = 32;
 
 /** Types and shapes that a program is checked against. */
 export interface CheckedAgainst {
@@ -77,22 +81,44 @@ export interface CheckedProgram {
  */
 export function checkProgram(text: ModuleText, against: CheckedAgainst): CheckedProgram {
   const learned = new Map<string, FieldKind>();
+  const looks = new Looks();
+  const assigned = namesAssignedIn(text);
   // Each time one field more is known.
   for (;;) {
     try {
-      return checkOnce(text, against, learned);
+      return checkOnce(text, against, { learned, looks, assigned });
     } catch (error) {
       if (!(error instanceof LearnedField)) throw error;
+      if (learned.size === MOST_LEARNED)
+        throw new Refusal(`it has more than ${MOST_LEARNED} fields that are declared without a value`);
       learned.set(error.field, error.kind);
     }
   }
 }
 
-/** @param learned kinds of fields that are declared without a value */
+/** What is kept from one look through a text to the next. */
+interface KeptKnowledge {
+  /** Kinds of fields that are declared without a value. */
+  readonly learned: ReadonlyMap<string, FieldKind>;
+  readonly looks: Looks;
+  readonly assigned: AssignedNames;
+}
+
+function namesAssignedIn({ derive, intercepts, fields, methods, checks, beside }: ModuleText): AssignedNames {
+  return assignedNames([
+    derive,
+    ...intercepts.values(),
+    ...fields.values(),
+    ...methods.values(),
+    ...checks.values(),
+    ...beside,
+  ]);
+}
+
 function checkOnce(
   text: ModuleText,
   { writer, parameters, objects, pin }: CheckedAgainst,
-  learned: ReadonlyMap<string, FieldKind>,
+  { learned, looks, assigned }: KeptKnowledge,
 ): CheckedProgram {
   const [start, end, answer, marked] = ["i32", "i32", "i32", "i32"].map(() => ({ type: "i32" })) as [
     CodeLocal,
@@ -115,6 +141,7 @@ function checkOnce(
     fieldArrays,
     outputs,
     fuel,
+    looks,
     parameters: data.value(parameters, "parameters") ?? { is: "data", shape: parameters, path: "parameters" },
     objects: { is: "data", shape: objects, path: "objects" },
     data,
@@ -132,15 +159,6 @@ function checkOnce(
         : { is: "refused", why },
     );
   }
-  const { derive, intercepts, fields: ownFields, methods, checks, beside } = text;
-  const assigned = assignedNames([
-    derive,
-    ...intercepts.values(),
-    ...ownFields.values(),
-    ...methods.values(),
-    ...checks.values(),
-    ...beside,
-  ]);
   for (const name of text.classNames) {
     if (assigned.has(name)) throw new Refusal(`"${name}" is a class that is assigned to`);
     scope.set(name, { is: "refused", why: "the class itself is not compiled as a value" });
@@ -183,6 +201,7 @@ function checkOnce(
     field.isUnset = true;
     fields.set(name, field);
   }
+  const { intercepts } = text;
   const construct = intercepts.get("constructor");
   if (construct !== undefined) init.push(...checker.construct(construct));
   fuel.isOpen = true;

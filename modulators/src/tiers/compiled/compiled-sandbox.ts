@@ -182,6 +182,7 @@ class CompiledSandbox implements Sandbox {
         if (left < 0) throw failureOf((-1 - left) >> 13, stops);
         dropped += this.#leave({ chunk, type, first: at, picks: part, left }, instance, leaving);
         if (keeps) dropped += this.#leaveKept(leaving, (part?.[0] ?? 0) + 1);
+        this.#arrays.settle();
       }
       at = end;
     }
@@ -196,6 +197,7 @@ class CompiledSandbox implements Sandbox {
     this.#kept?.give();
     instance.functions.period?.();
     const dropped = this.#leaveKept(leaving, 0);
+    this.#arrays.settle();
     this.#end(instance, turn, leaving);
     return dropped;
   }

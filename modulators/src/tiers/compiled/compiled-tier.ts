@@ -25,6 +25,8 @@ import { StoppedProgram } from "./stopped-program.ts";
 /** Steps that a modulator may take for one event, by default: a tenth of a millisecond at most. */
 const MOST_PER_EVENT = 100_000;
 
+const OTHER_FIELDS = new Refusal("events of several types make a field of several kinds");
+
 /** A compiled modulator that has to run elsewhere from now on, and why. */
 export interface Misfit {
   readonly derived: number;
@@ -86,9 +88,13 @@ export class CompiledTier extends LocalTier {
     if (this.#mostPerEvent === 0) return new Refusal("the producer has no modulator compiled");
     const { schema, further = [] } = request;
     if (schema === undefined) return new Refusal("events without a type are not compiled");
+    let known = "";
     for (const one of [schema, ...further]) {
       const verdict = this.#verdictOn(request, typeOf(one));
       if (verdict instanceof Refusal) return verdict;
+      const { state = "" } = verdict ?? {};
+      if (known !== "" && state !== "" && state !== known) return OTHER_FIELDS;
+      known ||= state;
       const refusal = verdict && this.#overBudget(verdict.cost, verdict.cost.steps);
       if (refusal !== undefined) return refusal;
     }
@@ -114,16 +120,6 @@ export class CompiledTier extends LocalTier {
       this.#leave(derived);
       throw error;
     }
-  }
-
-  override update(update: StateUpdate): void {
-    super.update(update);
-    // The states are those that `misfitsOfState` was told.
-    for (const compiled of this.#compiled.values())
-      if (compiled.request.modulator.objects.some(({ object }) => object === update.object))
-        for (const [token, program] of compiled.programs)
-          if (program?.guards.some(isOfObjects))
-            this.#enter(compiled, this.#typeOf(compiled, token), program);
   }
 
   protected override concerned(
@@ -160,7 +156,10 @@ export class CompiledTier extends LocalTier {
         if (verdict instanceof Refusal) return verdict;
         if (verdict !== undefined && verdict.state !== compiled.state)
           return new Refusal(`the shared object "${object}" makes a field of another kind`);
-        if (verdict !== undefined) compiled.programs.set(token, verdict);
+        if (verdict === undefined) continue;
+        compiled.programs.set(token, verdict);
+        if (verdict !== program || verdict.guards.some(isOfObjects))
+          this.#enter(compiled, this.#typeOf(compiled, token), verdict);
       }
       return undefined;
     });
@@ -236,8 +235,10 @@ export class CompiledTier extends LocalTier {
     if (compiled.programs.has(type.token)) return undefined;
     const verdict = this.#verdictOn(compiled.request, type);
     if (verdict instanceof Refusal) return verdict;
+    const { state = "" } = verdict ?? {};
+    if (compiled.state !== "" && state !== "" && state !== compiled.state) return OTHER_FIELDS;
     compiled.programs.set(type.token, verdict);
-    compiled.state ||= verdict?.state ?? "";
+    compiled.state ||= state;
     const text = readText(compiled.request.modulator.source);
     if (!(text instanceof Refusal) && text.input !== undefined) compiled.programs.set(0n, undefined);
     if (verdict !== undefined) this.#enter(compiled, type, verdict);

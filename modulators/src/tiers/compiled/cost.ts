@@ -7,12 +7,14 @@ const CALL_STEPS = 16;
 /** Steps for one run of events: the producer's own thread is held for so many nanoseconds. */
 export const MOST_PER_RUN = 4_000_000;
 
+type LengthCosts = ReadonlyMap<LengthOf, number>;
+
 /** Upper bound of a call's cost, in steps: `steps` and, for each element of these vectors, so many more. */
 export interface CostFormula {
   readonly steps: number;
-  readonly perElement: ReadonlyMap<LengthOf, number>;
+  readonly perElement: LengthCosts;
   /** Most elements that these vectors may have. */
-  readonly caps: ReadonlyMap<LengthOf, number>;
+  readonly caps: LengthCosts;
   /** The loop that costs most; undefined where there is none. */
   readonly dearest: { readonly line: number; readonly column: number; readonly steps: number } | undefined;
 }
@@ -84,10 +86,11 @@ function computedCost(code: Code): CostFormula {
 }
 
 function sum(a: CostFormula, b: CostFormula): CostFormula {
+  if (a === NOTHING || b === NOTHING) return a === NOTHING ? b : a;
   return {
     steps: a.steps + b.steps,
-    perElement: combined(a, b, (x, y) => x + y),
-    caps: new Map([...a.caps, ...b.caps]),
+    perElement: combined(a.perElement, b.perElement, (x, y) => x + y),
+    caps: combined(a.caps, b.caps, Math.min),
     dearest: dearer(a.dearest, b.dearest),
   };
 }
@@ -95,21 +98,20 @@ function sum(a: CostFormula, b: CostFormula): CostFormula {
 function greater(a: CostFormula, b: CostFormula): CostFormula {
   return {
     steps: Math.max(a.steps, b.steps),
-    perElement: combined(a, b, Math.max),
-    caps: new Map([...a.caps, ...b.caps]),
+    perElement: combined(a.perElement, b.perElement, Math.max),
+    caps: combined(a.caps, b.caps, Math.min),
     dearest: dearer(a.dearest, b.dearest),
   };
 }
 
-function combined(
-  a: CostFormula,
-  b: CostFormula,
-  of: (x: number, y: number) => number,
-): Map<LengthOf, number> {
-  const vectors = new Set([...a.perElement.keys(), ...b.perElement.keys()]);
-  return new Map(
-    [...vectors].map(vector => [vector, of(a.perElement.get(vector) ?? 0, b.perElement.get(vector) ?? 0)]),
-  );
+function combined(a: LengthCosts, b: LengthCosts, of: (x: number, y: number) => number): LengthCosts {
+  if (a.size === 0 || b.size === 0) return a.size === 0 ? b : a;
+  const both = new Map(a);
+  for (const [vector, more] of b) {
+    const one = both.get(vector);
+    both.set(vector, one === undefined ? more : of(one, more));
+  }
+  return both;
 }
 
 function dearer(a: CostFormula["dearest"], b: CostFormula["dearest"]): CostFormula["dearest"] {

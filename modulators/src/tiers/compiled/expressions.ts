@@ -29,16 +29,12 @@ import { type CodePlace, nameOf } from "./members.ts";
 import { arithmetic, compared, negated, truthOf } from "./numbers.ts";
 import { ObjectChecker } from "./objects.ts";
 import { refuse } from "./refusal.ts";
-import { equalTexts, textTruth } from "./texts.ts";
-
-/** Expressions that are looked into for one program, functions counted wherever they are called. */
-const MOST_EXPRESSIONS = 5000;
+import { EQUAL_LOOKS, equalTexts, textTruth } from "./texts.ts";
 
 /** Finds out the values of expressions, and the code that makes them. What it does not know it refuses. */
 export abstract class ExpressionChecker extends ObjectChecker {
   /** Whether the event may have been let through at this point. */
   protected passed = false;
-  #left = MOST_EXPRESSIONS;
 
   protected abstract call(node: CallExpression, place: CodePlace): KnownValue;
 
@@ -50,8 +46,7 @@ export abstract class ExpressionChecker extends ObjectChecker {
   protected abstract update(node: UpdateExpression, place: CodePlace): KnownValue;
 
   value(node: Expression, place: CodePlace): KnownValue {
-    if (--this.#left < 0)
-      refuse(node, "with all calls of its functions written out, it is too large to compile");
+    this.parts.looks.take(node);
     switch (node.type) {
       case "Literal":
         if (typeof node.value === "number") return constantOf(node.value);
@@ -241,6 +236,7 @@ export abstract class ExpressionChecker extends ObjectChecker {
     if (a.is === "boolean" && b.is === "boolean")
       return booleanOf(op(isNot ? "i32.ne" : "i32.eq", a.code, b.code));
     if (a.is === "text" && b.is === "text") {
+      this.parts.looks.take(node, EQUAL_LOOKS);
       const code = equalTexts(a.text, b.text);
       if (code === undefined)
         return refuse(node, "two texts of the event are not compared where it is compiled");

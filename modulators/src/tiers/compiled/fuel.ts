@@ -1,6 +1,7 @@
 import type { Node } from "acorn";
 import { type Code, type CodeLabel, type CodeLocal, f64, get, i32, type LengthOf, op, set } from "./code.ts";
 import { costOf } from "./cost.ts";
+import type { EventVector } from "./known.ts";
 import { Refusal, refuse } from "./refusal.ts";
 import { ANSWER } from "./window-layout.ts";
 
@@ -76,6 +77,12 @@ export class Fuel {
 
   stopIf(test: Code, node: Node, why: string): Code {
     return { is: "if", test, yes: this.stop(node, why), no: [] };
+  }
+
+  /** Code that counts the steps of copying an array, so many bytes of which take one. */
+  spendCopy({ length, elementBytes }: EventVector, bytes: number, node: Node): Code[] {
+    const steps = op("f64.mul", op("f64.convert_i32_u", get(length)), f64(elementBytes / bytes));
+    return this.spend([{ is: "drop", value: i32(0) }], node, op("f64.add", steps, f64(1)));
   }
 
   /** Code that counts the steps of this code, as often as `times` says, and stops where there are not so many left. */

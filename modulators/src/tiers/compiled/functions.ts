@@ -91,7 +91,7 @@ export abstract class FunctionChecker extends CallChecker {
       );
     }
     const last = body.body.at(-1);
-    if (last?.type === "ReturnStatement" && last.argument && returnsIn(body) === 1) {
+    if (last?.type === "ReturnStatement" && last.argument && returnsOf(body) === 1) {
       const inner = this.placeOf(scope, hasThis, loops, (_, __, at) => refuse(at, "a second return"));
       const before = this.statements(body.body.slice(0, -1), inner).code;
       return (
@@ -162,6 +162,7 @@ export abstract class FunctionChecker extends CallChecker {
     scope: CodeScope,
     isConst: boolean,
   ): Code[] {
+    this.parts.looks.take(pattern);
     if (pattern.type === "Identifier") {
       const { name } = pattern;
       const { code, binding } = this.#binding(value, isConst || !this.assigned.has(name), pattern);
@@ -257,7 +258,16 @@ export abstract class FunctionChecker extends CallChecker {
   }
 }
 
-/** Number of returns in a function, but for those of functions in it. */
+const returns = new WeakMap<object, number>();
+
+/** Number of returns in a function's body, which may be called again and again. */
+function returnsOf(body: object): number {
+  const known = returns.get(body) ?? returnsIn(body);
+  returns.set(body, known);
+  return known;
+}
+
+/** Number of returns, but for those of functions in it. */
 function returnsIn(value: unknown): number {
   if (Array.isArray(value)) return value.reduce<number>((sum, one) => sum + returnsIn(one), 0);
   if (typeof value !== "object" || value === null || !("type" in value)) return 0;

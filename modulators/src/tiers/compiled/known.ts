@@ -1,6 +1,7 @@
 import { type Code, type CodeLocal, f64, get, i32, type LengthOf, op } from "./code.ts";
 import type { DataShape } from "./data-shape.ts";
 import type { FunctionNode } from "./module-text.ts";
+import { Refusal } from "./refusal.ts";
 
 /** A vector of numbers in an event, or an array that the program has made. */
 export interface EventVector extends LengthOf {
@@ -182,13 +183,19 @@ export type Binding =
   | { readonly is: "unready" }
   | { readonly is: "refused"; readonly why: string };
 
+/** Blocks in one another: a name is looked for in each. */
+export const MOST_DEPTH = 200;
+
 /** Names of a block, and what they mean. */
 export class CodeScope {
+  readonly #depth: number;
   readonly #outer: CodeScope | undefined;
   readonly #names = new Map<string, Binding>();
 
   constructor(outer?: CodeScope) {
     this.#outer = outer;
+    this.#depth = outer === undefined ? 1 : outer.#depth + 1;
+    if (this.#depth > MOST_DEPTH) throw new Refusal(`it has more than ${MOST_DEPTH} blocks in one another`);
   }
 
   set(name: string, binding: Binding): void {

@@ -25,6 +25,7 @@ import {
   wholeOf,
   wide,
 } from "./known.ts";
+import type { Looks } from "./looks.ts";
 import type { ModuleText } from "./module-text.ts";
 import { indexed } from "./numbers.ts";
 import type { Outputs } from "./outputs.ts";
@@ -57,6 +58,7 @@ export interface CheckedParts {
   readonly pin: (path: string) => unknown;
   readonly outputs: Outputs;
   readonly fuel: Fuel;
+  readonly looks: Looks;
   /** The program's answer for the event. */
   readonly answer: CodeLocal;
   /** Whether the event is marked to go first. */
@@ -252,6 +254,7 @@ export abstract class MemberChecker {
   }
 
   #data({ shape, path }: Extract<KnownValue, { is: "data" }>, name: string, node: Node): KnownValue {
+    if (name.includes("\n")) return refuse(node, "a name with a line break in it is not compiled");
     if (shape.is === "list" && name === "length") {
       return shape.items.length < MOST_MEMBERS
         ? constantOf(shape.items.length)

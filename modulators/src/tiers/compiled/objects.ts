@@ -47,7 +47,9 @@ export abstract class ObjectChecker extends MemberChecker {
   }
 
   /** An object that is written down: its numbers are computed here, and texts and vectors of the event are named. */
-  protected object({ properties }: ObjectExpression, place: CodePlace): KnownObject | KnownFunctions {
+  protected object(node: ObjectExpression, place: CodePlace): KnownObject | KnownFunctions {
+    const { properties } = node;
+    this.parts.looks.take(node, properties.length);
     const functions = properties.map(property => functionIn(property, place.scope));
     if (functions.length > 0 && functions.every(entry => entry !== undefined))
       return { is: "functions", members: new Map(functions) };

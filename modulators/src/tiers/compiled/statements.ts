@@ -101,8 +101,8 @@ export class StatementChecker extends LoopChecker {
         {
           is: "if",
           test,
-          yes: this.#answer(node.consequent, place),
-          no: this.#answer(node.alternate, place),
+          yes: this.inRegion(() => this.#answer(node.consequent, place)),
+          no: this.inRegion(() => this.#answer(node.alternate, place)),
         },
       ];
     }
@@ -113,7 +113,7 @@ export class StatementChecker extends LoopChecker {
           node.left,
           `it may return ${nameOf(left)}, which is compiled where it is true or false`,
         );
-      const right = this.#answer(node.right, place);
+      const right = this.inRegion(() => this.#answer(node.right, place));
       const isLeft = set(answer, i32(node.operator === "&&" ? ANSWER.discard : ANSWER.pass));
       return node.operator === "&&"
         ? [{ is: "if", test: left.code, yes: right, no: [isLeft] }]
@@ -139,6 +139,8 @@ export class StatementChecker extends LoopChecker {
   // ---- statements
 
   protected statements(nodes: readonly (Statement | BlockStatement)[], place: FunctionPlace): CodeBlock {
+    const [first] = nodes;
+    if (first) this.parts.looks.take(first, nodes.length);
     this.#declareNames(nodes, place);
     const code: Code[] = [];
     for (const node of nodes) {
@@ -168,6 +170,7 @@ export class StatementChecker extends LoopChecker {
   }
 
   #statement(node: Statement, place: FunctionPlace): CodeBlock {
+    this.parts.looks.take(node);
     switch (node.type) {
       case "EmptyStatement":
       case "FunctionDeclaration":

@@ -10,6 +10,10 @@ import type { KnownText } from "./known.ts";
 /** A text that is not an event's: one byte for one. */
 type Needle = Exclude<KnownText, { from: "event" }>;
 
+/** Looks that the code of a comparison is worth, and that of a search. */
+export const EQUAL_LOOKS = 10;
+export const SEARCH_LOOKS = 20;
+
 export const TEXT_METHODS: ReadonlySet<string> = new Set(["startsWith", "endsWith", "includes"]);
 
 /** Whether two texts are equal, as i32; undefined where bytes do not say that. */

@@ -28,6 +28,9 @@ import {
 import { addressOf, type CodePlace } from "./members.ts";
 import { refuse } from "./refusal.ts";
 
+/** Looks that the code of a loop is worth. */
+const LOOP_LOOKS = 10;
+
 /** Loops over vectors of the event, and their methods. */
 export abstract class VectorChecker extends AssignmentChecker {
   /** The code and value of a call of the text's own function, written out where it is called. */
@@ -54,6 +57,7 @@ export abstract class VectorChecker extends AssignmentChecker {
     body: (element: KnownNumber, index: KnownNumber, next: CodeLabel, done: CodeLabel) => Code[],
     cap?: number,
   ): Code[] {
+    this.parts.looks.take(node, LOOP_LOOKS);
     const index: CodeLocal = { type: "i32" };
     const [round, next, done] = ["round", "next", "done"].map(name => ({ name })) as [
       CodeLabel,
@@ -95,14 +99,17 @@ export abstract class VectorChecker extends AssignmentChecker {
     ];
   }
 
-  /** How often a loop over a vector runs: a part of the bound, or counted as it runs where that would be a product, or the array is the program's own. */
+  /**
+   * How often a loop over a vector runs: a part of the bound; or counted as it runs where that would be a product, the array is the program's own, or it
+   * is a part of the event's, of which a loop around cannot say beforehand how long it is.
+   */
   protected tripsOver(
     vector: EventVector,
     body: readonly Code[],
     node: Node,
     cap?: number,
   ): { readonly trips: Trips; readonly spent: readonly Code[] } {
-    if (vector.made === undefined && costOf(body).perElement.size === 0)
+    if (vector.made === undefined && vector.of === undefined && costOf(body).perElement.size === 0)
       return { trips: { most: 1, of: vector, cap }, spent: [] };
     const rounds = op("f64.add", op("f64.convert_i32_s", get(vector.length)), f64(2));
     return { trips: COUNTED, spent: this.parts.fuel.spend(body, node, rounds) };

@@ -289,6 +289,50 @@ test("what is nested too deeply, too long or written out too often is refused at
   }
 });
 
+const times = (count: number, text: (i: number) => string): string =>
+  Array.from({ length: count }, (_, i) => text(i)).join("");
+
+test.each([
+  [
+    "functions with much in them that are called often",
+    `event => { const f = () => { ${"{}".repeat(7000)} }; ${"f();".repeat(2400)} return true; }`,
+    "too large",
+  ],
+  [
+    "functions that end before much",
+    `event => { const f = () => { return 1; ${";".repeat(9000)} }; ${"f();".repeat(2400)} return true; }`,
+    "too large",
+  ],
+  [
+    "functions of many arguments",
+    `event => { const f = (${times(3000, i => `a${i},`)}) => 1; ${"f();".repeat(1500)} return true; }`,
+    "too large",
+  ],
+  [
+    "many searches",
+    `event => { let x = false; ${"x=event.place.includes('a');".repeat(900)} return x; }`,
+    "too large",
+  ],
+  [
+    "long lists again and again",
+    `event => { let x = false; ${"x=['a','b','c','d','e','f','g','h'].includes(event.place);".repeat(500)} return x; }`,
+    "too large",
+  ],
+  [
+    "blocks in one another",
+    `event => { let x = 0; ${"{".repeat(300)} x = 1; ${"}".repeat(300)} return x > 0; }`,
+    "more than 200 blocks",
+  ],
+  [
+    "fields that are learned one by one",
+    ofClass(`${times(40, i => `a${i};`)} enqueue(event) { ${times(40, i => `this.a${i}={a:1};`)} }`),
+    "without a value",
+  ],
+])("MOE-27: %s take the producer no long time: they are refused", (_, text, why) => {
+  const verdict = verdictOn(text.startsWith("import") ? text : functionSource(text));
+  expect((verdict as Refusal).why).toContain(why);
+});
+
 test("loops in loops, and functions with much in them that is called nowhere, are looked at once", () => {
   const loops = (head: string) =>
     `event => { let x = 0; ${head.repeat(300)} x++; ${"}".repeat(300)} return x > 1; }`;

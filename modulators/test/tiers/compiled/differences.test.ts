@@ -1,0 +1,155 @@
+import { modulatorFrom } from "@jecho/modulators";
+import { encodeEvent, type } from "@jecho/shared";
+import { expect, test } from "vitest";
+import { Bench, CHANNEL, Reading, readings, sharedObject } from "./compiled-bench.ts";
+import { functionSource } from "./function-source.ts";
+
+const ofClass = (body: string): string =>
+  `import { FifoModulator } from "jecho:moe"; export default class extends FifoModulator { ${body} }`;
+const ofText = (text: string, options: object = {}) =>
+  text.startsWith("import") ? modulatorFrom(text, options) : { source: functionSource(text), ...options };
+
+/** What comes out of a modulator that may be compiled, and out of a hosted one. */
+async function outcomes(act: (bench: Bench) => Promise<void>): Promise<string[][]> {
+  const both = [];
+  for (const local of [true, false]) {
+    await using bench = new Bench({ local, mostPerEvent: 1e9 });
+    await act(bench);
+    await bench.environment.settled();
+    both.push(bench.bytes);
+  }
+  return both;
+}
+
+test.each([
+  [
+    "a boolean is no finite number",
+    "event => Number.isFinite(event.station > 3) || Number.isNaN(event.station > 3)",
+  ],
+  [
+    "a part that one branch of the answer assigns is none in the other",
+    "event => { const far = o => { o.station = 99; return o; }; const o = { station: event.station }; return event.station > 3 ? far(o) : o; }",
+  ],
+  [
+    "what goes out is what the field held then, whatever it and others hold behind that",
+    ofClass(
+      `a = new Float32Array(4); b = new Float32Array(4);
+       enqueue(event) {
+         this.a[0] = event.station;
+         super.enqueue({ celsius: this.a });
+         const x = new Float32Array(4); x[0] = 100; this.a = x;
+         const y = new Float32Array(4); y[0] = 200; this.b = y;
+       }`,
+    ),
+  ],
+  [
+    "the buffer of what a field holds begins where the whole did",
+    ofClass(
+      `a = new Float32Array(4);
+       enqueue(event) {
+         const x = new Float32Array(4);
+         for (let i = 0; i < 4; i++) x[i] = event.station + i;
+         this.a = x.subarray(1, 3);
+         const all = new Uint32Array(this.a.buffer, 0, 2);
+         if (all[0] === 1065353216) super.enqueue(event);
+       }`,
+    ),
+  ],
+  [
+    "a name with a line break is one name",
+    '(event, { parameters }) => event.station === parameters["a\\nb"]',
+  ],
+])("MOE-27: as in a host, %s", async (_, text) => {
+  const parameters = { "a\nb": 1, a: { b: 2 } };
+  const [compiled, hosted] = await outcomes(async bench => {
+    await bench.install(ofText(text, { parameters }));
+    bench.enqueue(Reading, readings(1, 5, 2));
+  });
+  expect(compiled).toEqual(hosted);
+});
+
+test("MOE-29: a shared object of another shape has other events concern a modulator, and makes them cost more", async () => {
+  const text =
+    "(event, { objects: { wanted } }) => typeof wanted.key === 'string' ? event.station === 1 : event.station === 2 && event.celsius.every(v => Math.sin(v) === 0)";
+  const [compiled, hosted] = await outcomes(async bench => {
+    await bench.install(ofText(text, { objects: { wanted: sharedObject({ key: "a" }) } }));
+    bench.enqueue(Reading, readings(1, 2));
+    await bench.environment.settled();
+    bench.environment.update({ object: "wanted", version: 2, state: '{"key":3}' });
+    bench.enqueue(Reading, readings(1, 2));
+  });
+  expect(compiled).toHaveLength(2);
+  expect(compiled).toEqual(hosted);
+
+  await using bench = new Bench({ mostPerEvent: 1000 });
+  await bench.install(ofText(text, { objects: { wanted: sharedObject({ key: "a" }) } }));
+  const large = { station: 2, celsius: new Float32Array(1000) };
+  bench.enqueue(Reading, [large]);
+  expect(bench.placement?.tier).toBe("compiled");
+  bench.environment.update({ object: "wanted", version: 2, state: '{"key":3}' });
+  bench.enqueue(Reading, [large]);
+  expect(bench.placement?.why).toContain("its producer allows 1000");
+});
+
+test("MOE-27: a field that events of another type make something else of is one field, in a host", async () => {
+  const Was = type("Reading", { station: "int32", celsius: "float32[]", now: "bool" });
+  const Is = type("Reading", { station: "int32", celsius: "float32[]", now: "int32" });
+  const text = ofClass(
+    "last; enqueue(event) { if (this.last === undefined) super.enqueue(event); this.last = { now: event.now }; }",
+  );
+  const raise = (bench: Bench): void => {
+    bench.environment.addType(CHANNEL, Is.schema);
+    bench.raise(Is, [encodeEvent(Is, { ...readings(2)[0], now: 1 } as never)]);
+  };
+  await using bench = new Bench();
+  await bench.install(modulatorFrom(text), Was.schema);
+  bench.raise(Was, [encodeEvent(Was, { ...readings(1)[0], now: true } as never)]);
+  raise(bench);
+  expect(bench.placement?.why).toContain("make a field of several kinds");
+});
+
+test.each([
+  ["8,000 numbers of a field's", "8000", "compiled"],
+  ["as many as the language may fail at", "20000", "hosted"],
+])("MOE-27: %s are spread into arguments where that is sure to end", async (_, length, tier) => {
+  const text = ofClass(
+    `a = new Int8Array(1); enqueue(event) { const a = new Int8Array(${length}); this.a = a; if (Math.max(...this.a) === 0) super.enqueue(event); }`,
+  );
+  await using bench = new Bench();
+  await bench.install(modulatorFrom(text));
+  bench.enqueue(Reading, readings(1));
+  await bench.environment.settled();
+  expect([bench.placement?.tier, bench.stations]).toEqual([tier, [1]]);
+});
+
+test.each([
+  ["a part of its vector", "event.celsius.subarray(0, 9999)"],
+  ["its vector's bytes", "new Uint8Array(event.celsius.buffer, event.celsius.byteOffset, 9999)"],
+])(
+  "MOE-27: an event that a loop over %s in another loop holds too long stops before that",
+  async (_, part) => {
+    const text = `event => { let sum = 0; const n = event.station; for (let i = 0; i < n; i++) { const part = ${part}; for (const v of part) sum += v; } return sum === 0; }`;
+    await using bench = new Bench({ mostPerEvent: 50_000 });
+    await bench.install(ofText(text));
+    const event = (station: number) => ({ station, celsius: new Float32Array(9999) });
+    bench.enqueue(Reading, [event(0)]);
+    expect([bench.placement?.tier, bench.stations]).toEqual(["compiled", [0]]);
+    bench.enqueue(Reading, [event(3)]);
+    expect(bench.placement?.why).toContain("more steps than its producer allows");
+    await bench.environment.settled();
+    expect(bench.stations).toEqual([0, 3]);
+  },
+);
+
+test("MOE-27: an array that goes out costs what it takes to write it", async () => {
+  const text = ofClass(
+    "a = new Float32Array(8000); enqueue(event) { super.enqueue({ station: event.station, celsius: this.a }); }",
+  );
+  await using bench = new Bench();
+  await bench.install(modulatorFrom(text));
+  const many = readings(...Array.from({ length: 200 }, (_, i) => i));
+  bench.enqueue(Reading, many);
+  expect([bench.placement?.tier, bench.stations.length]).toEqual(["compiled", 200]);
+  bench.enqueue(Reading, Array.from({ length: 1000 }, (_, i) => readings(i)).flat());
+  expect(bench.placement?.why).toContain("more steps than its producer allows");
+});
