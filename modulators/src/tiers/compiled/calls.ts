@@ -2,6 +2,7 @@ import type { CallExpression, Expression, Node, SpreadElement } from "acorn";
 import { ArrayChecker } from "./arrays.ts";
 import { callBuiltin, extreme } from "./builtins.ts";
 import { type Code, type CodeLabel, type CodeLocal, call, f64, get, i32, many, op, set } from "./code.ts";
+import { containerCall } from "./containers.ts";
 import {
   booleanOf,
   type CodeScope,
@@ -52,6 +53,8 @@ export abstract class CallChecker extends ArrayChecker {
         const called = { is: "function" as const, node: method, scope: this.methodScope, hasThis: true };
         return this.inline(called, this.arguments(node, place), place, node);
       }
+      if (object.is === "container")
+        return containerCall(object, name, this.arguments(node, place), node, this.parts.fuel);
       if (object.is === "text") return this.#textCall(object.text, name, node, place);
       if (object.is === "list" || (object.is === "data" && object.shape.is === "list"))
         return this.#listCall(object, name, node, place);

@@ -6,6 +6,7 @@ import { isTiming } from "./class-text.ts";
 import {
   type Code,
   type CodeFunction,
+  type CodeGlobal,
   type CodeLabel,
   type CodeLocal,
   type CodeModule,
@@ -53,6 +54,8 @@ export interface CheckedProgram {
   readonly code: CodeModule;
   /** Bound of the cost of one event. */
   readonly cost: CostFormula;
+  /** Bound of the steps of a call of its `dequeue`; 0 where it has none. */
+  readonly dequeueSteps: number;
   /** Names of the fields that it reads of an event. */
   readonly reads: readonly string[];
   /** Plans of the events that it makes, and numbers that it leaves for each. */
@@ -175,15 +178,16 @@ function checkOnce(
   const init: Code[] = [];
   for (const [i, [name, node]] of [...text.fields].entries()) {
     const made = node && firstArray(node);
+    const container = node && firstContainer(node);
     const value =
-      node === undefined || made !== undefined
+      node === undefined || made !== undefined || container !== undefined
         ? nothing("undefined")
         : checker.value(node, { scope: inner, hasThis: true, loops: 1 });
-    const kind = made?.kind ?? firstKind(value) ?? learned.get(name);
+    const kind = made?.kind ?? container ?? firstKind(value) ?? learned.get(name);
     if (kind === undefined && value.is !== "nothing")
       return refuse(
         node as Node,
-        `the field "${name}" is compiled where it begins as a number, true, false, undefined or a typed array`,
+        `the field "${name}" is compiled where it begins as a number, true, false, undefined, a typed array, [] or new Map()`,
       );
     if (isTiming(name) && kind?.is !== "number")
       throw new Refusal(`"${name}" is compiled where it is a number from the beginning`);
@@ -191,7 +195,10 @@ function checkOnce(
     fields.set(name, field);
     if (kind?.is === "array") fieldArrays.add(field, i, kind.array);
     if (made !== undefined) init.push(...fieldArrays.init(field, made.length));
-    else if (value.is === "nothing" && (kind?.is === "number" || kind?.is === "boolean"))
+    else if (container !== undefined) {
+      const [global] = field.globals as [CodeGlobal];
+      init.push({ is: "setGlobal", global, value: call("makeContainer") });
+    } else if (value.is === "nothing" && (kind?.is === "number" || kind?.is === "boolean"))
       field.isUnset = true;
     else init.push(...(storedInField(field, value, version) ?? []));
   }
@@ -208,7 +215,10 @@ function checkOnce(
   const body = eventCode(text, checker, done, answer);
   const period = intercepts.get("period");
   const periodCode = period === undefined ? undefined : checker.intercept(period, [], done);
-  const keeps = [...fields.values()].some(({ kind }) => kind?.is === "event");
+  const dequeue = intercepts.get("dequeue");
+  const leaving: CodeLocal = { type: "ref" };
+  const dequeueCode = dequeue && checker.dequeue(dequeue, leaving, done);
+  const keeps = [...fields.values()].some(({ globals }) => globals.some(({ type }) => type === "ref"));
   const others = [...before, ...event.code];
   const guards = fields.size > 0 ? [] : guardsOf({ body, others, answer, fields: event.numbers });
   const isStopped = op("i32.eq", get(answer), i32(ANSWER.broken));
@@ -233,9 +243,13 @@ function checkOnce(
     ...(keeps ? [{ is: "if" as const, test: get(marked), yes: [call("markKept")], no: [] }] : []),
   ];
   const prelude = [...before, ...fieldArrays.begin, ...fuel.beginRun];
-  const intercept = (name: CodeFunction["name"], inner: readonly Code[]): CodeFunction => ({
+  const intercept = (
+    name: CodeFunction["name"],
+    inner: readonly Code[],
+    gives: readonly Code[] = [],
+  ): CodeFunction => ({
     name,
-    gives: undefined,
+    gives: gives.length > 0 ? "ref" : undefined,
     body: [
       ...prelude,
       ...fuel.begin,
@@ -244,11 +258,13 @@ function checkOnce(
       ...fuel.end,
       ...fuel.endRun,
       stop,
+      ...gives,
     ],
   });
   const functions: CodeFunction[] = [
     { name: "init", gives: undefined, body: [...before, ...init] },
     ...(periodCode === undefined ? [] : [intercept("period", periodCode)]),
+    ...(dequeueCode === undefined ? [] : [intercept("dequeue", dequeueCode, [get(leaving)])]),
   ];
   return {
     code: {
@@ -264,6 +280,7 @@ function checkOnce(
       stopped: fuel.stopped,
       slots: outputs.slots,
     },
+    dequeueSteps: costOf(dequeueCode ?? []).steps,
     cost: costOf([...before, ...code, ...functions.flatMap(one => one.body)]),
     reads: event.reads,
     texts: data.texts,
@@ -282,6 +299,14 @@ function checkOnce(
 function firstKind(value: KnownValue): FieldKind | undefined {
   if (value.is === "number" && !value.maybe) return { is: "number" };
   return value.is === "boolean" ? { is: "boolean" } : undefined;
+}
+
+/** `[]` or `new Map()`, as what a field holds at first. */
+function firstContainer(node: Expression): FieldKind | undefined {
+  if (node.type === "ArrayExpression" && node.elements.length === 0) return { is: "list" };
+  const isMap =
+    node.type === "NewExpression" && node.callee.type === "Identifier" && node.callee.name === "Map";
+  return isMap && node.arguments.length === 0 ? { is: "map" } : undefined;
 }
 
 /** `new Float32Array(3)`, as what a field holds at first. */

@@ -22,6 +22,9 @@ export interface CodeGlobal {
 /** Key of a global that is the version of a shared object: behind this, its name. */
 export const VERSION_KEY = "version\n";
 
+/** Key of the global that is the number of events which a modulator's queue holds. */
+export const QUEUE_KEY = "queueEvents";
+
 /** Key of a global that is a number of the parameters or of a shared object, or the length of a text there: behind this, the path of names to it. */
 export const DATA_KEY = "data\n";
 

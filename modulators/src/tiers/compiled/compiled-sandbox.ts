@@ -14,6 +14,7 @@ import {
 import { TIMINGS } from "./class-text.ts";
 import { readText } from "./compiler.ts";
 import { MOST_PER_RUN } from "./cost.ts";
+import type { EventContainer } from "./event-container.ts";
 import { EventWindow } from "./event-window.ts";
 import { fieldOf } from "./fields.ts";
 import { KeptArrays, MOST_BYTES } from "./kept-arrays.ts";
@@ -51,6 +52,13 @@ interface AnsweredEvents {
   readonly left: number;
 }
 
+/** Steps of the host's for an event that a program's `dequeue` gives. */
+const LEAVING_STEPS = 200;
+
+function stretchOf({ bytes }: KeptEvent): Stretch {
+  return { bytes, bounds: [0, bytes.byteLength], first: 0, end: 1 };
+}
+
 function eachOf(picks: readonly number[] | undefined, first: number, end: number): readonly number[][] {
   return picks?.map(i => [i]) ?? Array.from({ length: end - first }, (_, i) => [first + i]);
 }
@@ -75,6 +83,8 @@ class CompiledSandbox implements Sandbox {
   /** Undefined where its programs have no fields. */
   #kept: KeptEvents | undefined;
   #keptBytes = 0;
+  /** Steps that the turn has left. */
+  #left = 0;
   /** The type that the class says it was written for. */
   #input: Type | undefined;
   #behind: readonly number[] = [];
@@ -105,7 +115,7 @@ class CompiledSandbox implements Sandbox {
       window: this.#window,
       shared: this.#shared,
       functions: () => {
-        this.#kept ??= new KeptEvents();
+        this.#kept ??= new KeptEvents(this.#window);
         return { ...this.#kept.functions, reserve: (field, bytes) => this.#arrays.reserve(field, bytes) };
       },
       source,
@@ -164,6 +174,7 @@ class CompiledSandbox implements Sandbox {
     const instance = this.#begin(type, turn, picks?.length ?? chunk.end);
     const leaving = turn.ready ? new LeavingEvents() : undefined;
     const { slots, isAlone, keeps, stops } = instance.program;
+    this.#drain(instance, leaving);
     const most = slots === 0 ? WINDOW.mostEvents : Math.floor(WINDOW.madeBytes / (8 * slots));
     for (let at = 0, next = 0; at < chunk.end; ) {
       if (picks !== undefined && next === picks.length) break;
@@ -182,6 +193,7 @@ class CompiledSandbox implements Sandbox {
         if (left < 0) throw failureOf((-1 - left) >> 13, stops);
         dropped += this.#leave({ chunk, type, first: at, picks: part, left }, instance, leaving);
         if (keeps) dropped += this.#leaveKept(leaving, (part?.[0] ?? 0) + 1);
+        this.#drain(instance, leaving);
         this.#arrays.settle();
       }
       at = end;
@@ -197,6 +209,7 @@ class CompiledSandbox implements Sandbox {
     this.#kept?.give();
     instance.functions.period?.();
     const dropped = this.#leaveKept(leaving, 0);
+    this.#drain(instance, leaving);
     this.#arrays.settle();
     this.#end(instance, turn, leaving);
     return dropped;
@@ -207,12 +220,24 @@ class CompiledSandbox implements Sandbox {
     const instance = (this.#instances as ProgramInstances).shown(type);
     const { isCounted, cost } = instance.program;
     this.#window.showClock(timeMs);
-    if (isCounted) {
-      // What is bounded by the text is taken as used.
-      const ofRun = MOST_PER_RUN - cost.steps * events;
-      this.#window.showFuel(Math.max(this.#mostPerEvent - cost.steps, 0), Math.max(ofRun, 0));
-    }
+    // What is bounded by the text is taken as used.
+    this.#left = Math.max(MOST_PER_RUN - cost.steps * events, 0);
+    if (isCounted) this.#window.showFuel(Math.max(this.#mostPerEvent - cost.steps, 0), this.#left);
     return instance;
+  }
+
+  /** Lets all events go that the modulator's own `dequeue` gives now. @throws StoppedProgram */
+  #drain({ functions, program }: ProgramInstance, leaving: LeavingEvents | undefined): void {
+    if (functions.dequeue === undefined || leaving === undefined) return;
+    this.#kept?.give();
+    for (;;) {
+      const event = functions.dequeue();
+      if (event === null) return;
+      this.#left -= LEAVING_STEPS + program.dequeueSteps;
+      if (this.#left < 0)
+        throw new StoppedProgram(new Refusal("more events leave at once than are compiled"));
+      leaving.add(stretchOf(event), event.type, event.isUrgent);
+    }
   }
 
   /** The turn has ended well: what leaves goes out. */
@@ -239,7 +264,7 @@ class CompiledSandbox implements Sandbox {
     this.#keptBytes = 0;
     for (const global of program.globals)
       if (global.type === "ref")
-        this.#keptBytes += (instances.valueOf(global) as KeptEvent | null)?.bytes.byteLength ?? 0;
+        this.#keptBytes += (instances.valueOf(global) as KeptEvent | EventContainer | null)?.heldBytes ?? 0;
     if (this.#keptBytes > MOST_BYTES)
       throw new StoppedProgram(new Refusal("it keeps events of more bytes than are compiled"));
   }
@@ -277,10 +302,8 @@ class CompiledSandbox implements Sandbox {
   /** Lets kept events go that the program has let through. @param given events of the chunk by then. @returns as `#leave` */
   #leaveKept(leaving: LeavingEvents | undefined, given: number): number {
     let dropped = 0;
-    for (const { bytes, type, isUrgent } of this.#kept?.takePassed() ?? []) {
-      const event = { bytes, bounds: [0, bytes.byteLength], first: 0, end: 1 };
-      dropped += this.#out(event, type, isUrgent, leaving, given);
-    }
+    for (const event of this.#kept?.takePassed() ?? [])
+      dropped += this.#out(stretchOf(event), event.type, event.isUrgent, leaving, given);
     return dropped;
   }
 

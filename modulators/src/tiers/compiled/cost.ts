@@ -1,8 +1,11 @@
 import { COUNTED, type Code, type LengthOf, partsOf } from "./code.ts";
 import { Refusal } from "./refusal.ts";
+import { isTierFunction } from "./tier-functions.ts";
 
 /** Steps of a call of one of the engine's own functions. Constants and variables are read by the instruction that takes them; all others are a step each, which takes a nanosecond at most. */
 const CALL_STEPS = 16;
+/** Steps of a call of one of the tier's functions, which look things up. */
+const TIER_STEPS = 80;
 
 /** Steps for one run of events: the producer's own thread is held for so many nanoseconds. */
 export const MOST_PER_RUN = 4_000_000;
@@ -79,10 +82,15 @@ function computedCost(code: Code): CostFormula {
     case "none":
       return NOTHING;
     default: {
-      const own = code.is === "call" ? CALL_STEPS : code.is === "many" || code.is === "block" ? 0 : 1;
+      const own =
+        code.is === "call" ? stepsOfCall(code.name) : code.is === "many" || code.is === "block" ? 0 : 1;
       return sum(costOf(partsOf(code)), { ...NOTHING, steps: own });
     }
   }
+}
+
+function stepsOfCall(name: string): number {
+  return isTierFunction(name) ? TIER_STEPS : CALL_STEPS;
 }
 
 function sum(a: CostFormula, b: CostFormula): CostFormula {

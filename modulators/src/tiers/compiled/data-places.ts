@@ -1,4 +1,4 @@
-import { type Code, type CodeGlobal, DATA_KEY, f64, i32, VERSION_KEY } from "./code.ts";
+import { type Code, type CodeGlobal, DATA_KEY, f64, i32, QUEUE_KEY, VERSION_KEY } from "./code.ts";
 import type { DataShape } from "./data-shape.ts";
 import { booleanOf, type KnownValue, numberOf } from "./known.ts";
 import { Refusal } from "./refusal.ts";
@@ -30,6 +30,11 @@ export class DataPlaces {
     const [of, name] = path.split("\n");
     if (of !== "objects" || name === undefined) return f64(0);
     return this.#leaf("f64", `${VERSION_KEY}${name}`);
+  }
+
+  /** Events that a modulator's queue holds. */
+  get queueEvents(): Code {
+    return this.#leaf("f64", QUEUE_KEY);
   }
 
   /** What the data have at this path; undefined for a text that cannot be compared byte by byte. */

@@ -6,6 +6,8 @@ import { WINDOW } from "./window-layout.ts";
 
 const PAGE = 65_536;
 
+const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
+
 /** Some events of a chunk that lie in the window: those from `first` on, up to but without `end`. */
 export interface WindowPart {
   readonly first: number;
@@ -97,6 +99,11 @@ export class EventWindow {
   showFuel(steps: number, ofRun: number): void {
     this.#doubles[WINDOW.fuel / 8] = steps;
     this.#doubles[WINDOW.runFuel / 8] = ofRun;
+  }
+
+  /** The text whose bytes lie here: broken ones read as they do everywhere. */
+  textAt(at: number, bytes: number): string {
+    return utf8.decode(this.#bytes.subarray(at, at + bytes));
   }
 
   /** Writes the time of the turn. */

@@ -10,7 +10,8 @@ import type {
   UnaryExpression,
   UpdateExpression,
 } from "acorn";
-import { type Code, f64, get, i32, many, op, set } from "./code.ts";
+import { type Code, type CodeLocal, f64, get, i32, many, op, set } from "./code.ts";
+import { newestIn } from "./containers.ts";
 import { foldedTest, isNothing, isRead, isThere, typeOf } from "./facts.ts";
 import {
   booleanOf,
@@ -147,6 +148,7 @@ export abstract class ExpressionChecker extends ObjectChecker {
       case "reference":
       case "object":
       case "kept":
+      case "entry":
         return truthOfMaybe(value);
       case "event":
       case "plain":
@@ -261,7 +263,7 @@ export abstract class ExpressionChecker extends ObjectChecker {
 
   /** Whether an object or undefined is undefined; undefined for other values. */
   #isUndefined(value: KnownValue, isAsked: boolean): Code | undefined {
-    const isMaybe = value.is === "reference" || value.is === "kept";
+    const isMaybe = value.is === "reference" || value.is === "kept" || value.is === "entry";
     if (!isMaybe && (value.is !== "object" || value.present === undefined)) return undefined;
     return isAsked ? op("i32.eqz", truthOfMaybe(value)) : many(...value.effects, i32(0));
   }
@@ -292,6 +294,19 @@ export abstract class ExpressionChecker extends ObjectChecker {
     if (folded !== undefined)
       return folded === (node.operator === "&&") ? this.value(node.right, place) : left;
     const right = this.inRegion(() => this.value(node.right, place));
+    if (node.operator === "??" && left.is === "kept") {
+      const other = right.is === "event" ? newestIn(right) : right;
+      if (!("ref" in other) || (right.is !== "kept" && right.is !== "event"))
+        return refuse(node.right, `an event, or ${nameOf(right)}: this is not compiled as a value`);
+      const ref: CodeLocal = { type: "ref" };
+      const instead: Code = {
+        is: "if",
+        test: op("ref.is_null", get(ref)),
+        yes: [...other.effects, set(ref, get(other.ref))],
+        no: [],
+      };
+      return { is: "kept", ref, effects: [...left.effects, set(ref, get(left.ref)), instead] };
+    }
     if (node.operator === "??" && left.is === "number" && right.is === "number") {
       // Of an element it is known whether it is there; a field's undefined is NaN here, as its NaN is.
       if (left.found === undefined) return refuse(node, "?? is compiled behind an element of a vector");
@@ -336,8 +351,9 @@ export abstract class ExpressionChecker extends ObjectChecker {
 }
 
 /** Whether an object or event that may be undefined is there. */
-function truthOfMaybe(value: Extract<KnownValue, { is: "reference" | "object" | "kept" }>): Code {
-  if (value.is === "kept") return many(...value.effects, op("i32.eqz", op("ref.is_null", get(value.ref))));
+function truthOfMaybe(value: Extract<KnownValue, { is: "reference" | "object" | "kept" | "entry" }>): Code {
+  if (value.is === "kept" || value.is === "entry")
+    return many(...value.effects, op("i32.eqz", op("ref.is_null", get(value.ref))));
   if (value.is === "reference") return many(...value.effects, op("f64.ge", get(value.version), f64(0)));
   return many(...value.effects, value.present === undefined ? i32(1) : get(value.present));
 }

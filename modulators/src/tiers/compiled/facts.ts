@@ -24,7 +24,7 @@ export function isThere(value: KnownValue): boolean {
   if (value.is === "number") return !value.maybe;
   if (value.is === "data") return value.shape.is !== "null";
   if (value.is === "object") return value.present === undefined;
-  return value.is !== "nothing" && value.is !== "reference" && value.is !== "kept";
+  return !["nothing", "reference", "kept", "entry", "key"].includes(value.is);
 }
 
 /** Whether an expression only reads names and members. */

@@ -13,9 +13,9 @@ import {
 /** Kinds of the parts of an object that outlives the expression that made it, by their names. */
 export type RecordParts = ReadonlyMap<string, "number" | "boolean">;
 
-/** What a field of the modulator holds: a number or a boolean; or undefined, or an object of these; or undefined, or a part of the data, or an event; or a typed array. */
+/** What a field of the modulator holds: a number or a boolean; or undefined, or an object of these; or undefined, or a part of the data, or an event; or a typed array; or a list or map of events. */
 export type FieldKind =
-  | { readonly is: "number" | "boolean" | "event" }
+  | { readonly is: "number" | "boolean" | "event" | "list" | "map" }
   | { readonly is: "record"; readonly parts: RecordParts }
   | { readonly is: "reference"; readonly path: string }
   | { readonly is: "array"; readonly array: TypedArray };
@@ -61,6 +61,8 @@ export function fieldOf(name: string, kind: FieldKind | undefined): CodeField {
       case "boolean":
         return [global("i32", "value")];
       case "event":
+      case "list":
+      case "map":
         return [global("ref", "value")];
       case "array":
         return [global("i32", "start"), global("i32", "length")];
@@ -94,7 +96,8 @@ function textOf(name: string, kind: FieldKind | undefined): string {
 }
 
 /** The field's value now. Objects are copied into variables of their own: what is assigned to the field later changes nothing. */
-export function valueOfField({ kind, globals, vector }: CodeField): KnownValue {
+export function valueOfField(field: CodeField): KnownValue {
+  const { kind, globals, vector } = field;
   const [first, ...others] = globals.map((global): Code => ({ is: "getGlobal", global })) as [
     Code,
     ...Code[],
@@ -106,6 +109,9 @@ export function valueOfField({ kind, globals, vector }: CodeField): KnownValue {
       return booleanOf(first);
     case "array":
       return { is: "vector", vector: vector as EventVector, effects: [] };
+    case "list":
+    case "map":
+      return { is: "container", kind: kind.is, field };
     case "event": {
       const ref: CodeLocal = { type: "ref" };
       return { is: "kept", ref, effects: [set(ref, first)] };

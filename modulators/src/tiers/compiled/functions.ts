@@ -10,6 +10,7 @@ import type {
 import type { AssignedNames } from "./assigned-names.ts";
 import { CallChecker } from "./calls.ts";
 import { type Code, type CodeLabel, type CodeLocal, get, many, set } from "./code.ts";
+import { firstOf } from "./containers.ts";
 import { effectsOf } from "./expressions.ts";
 import { foldedTest, isNothing } from "./facts.ts";
 import { type Binding, booleanOf, CodeScope, type KnownValue, kept, nothing, wide } from "./known.ts";
@@ -199,6 +200,12 @@ export abstract class FunctionChecker extends CallChecker {
   /** Gives the names of a pattern of a list the items of one. The list itself is not made. */
   protected bindItems(pattern: ArrayPattern, init: Expression, place: CodePlace, isConst: boolean): Code[] {
     const items = this.#itemsIn(init, place);
+    const [only] = items;
+    if (pattern.elements.length !== 1 && (only?.is === "entry" || only?.is === "kept"))
+      return refuse(
+        pattern,
+        "of a list or map of events, only the first one is taken out where it is compiled",
+      );
     const code: Code[] = [];
     for (const [i, element] of pattern.elements.entries()) {
       const item = items[i] ?? nothing("undefined");
@@ -224,6 +231,7 @@ export abstract class FunctionChecker extends CallChecker {
     }
     const value = this.value(node, place);
     if (value.is === "list") return value.items;
+    if (value.is === "container") return [firstOf(value)];
     return value.is === "data"
       ? this.itemsOf(value, node)
       : refuse(node, `${nameOf(value)} is not taken apart as a list where it is compiled`);

@@ -1,5 +1,6 @@
 import { type Code, type CodeLocal, f64, get, i32, type LengthOf, op } from "./code.ts";
 import type { DataShape } from "./data-shape.ts";
+import type { CodeField } from "./fields.ts";
 import type { FunctionNode } from "./module-text.ts";
 import { Refusal } from "./refusal.ts";
 
@@ -161,7 +162,18 @@ export type KnownValue =
   /** The services of the MOE. */
   | { readonly is: "moe" }
   /** An event that was kept, or undefined, after these effects. */
-  | { readonly is: "kept"; readonly ref: CodeLocal; readonly effects: readonly Code[] };
+  | { readonly is: "kept"; readonly ref: CodeLocal; readonly effects: readonly Code[] }
+  /** A list or map of events, which a field holds. */
+  | { readonly is: "container"; readonly kind: "list" | "map"; readonly field: CodeField }
+  /** The first entry that a map had then, or undefined, after these effects. */
+  | {
+      readonly is: "entry";
+      readonly ref: CodeLocal;
+      readonly key: CodeLocal;
+      readonly effects: readonly Code[];
+    }
+  /** A key of a map, or undefined. */
+  | { readonly is: "key"; readonly ref: CodeLocal; readonly effects: readonly Code[] };
 
 /** The array that others are a part of, or itself. */
 export function wholeOf(vector: EventVector): EventVector {

@@ -1,6 +1,7 @@
 import type { Expression, MemberExpression, Node, SpreadElement } from "acorn";
 import { builtinOf } from "./builtins.ts";
 import { type Code, type CodeLocal, f64, get, i32, many, op } from "./code.ts";
+import { firstOf, mapOfFirstKey, partOfEntry, sizeOf } from "./containers.ts";
 import type { DataPlaces } from "./data-places.ts";
 import { bytesOfText, type DataShape, MOST_MEMBERS, MOST_TEXT_BYTES } from "./data-shape.ts";
 import type { EventCode } from "./event-code.ts";
@@ -146,6 +147,12 @@ export abstract class MemberChecker {
 
   protected member(node: MemberExpression, place: CodePlace): KnownValue {
     if (node.object.type === "Super") return refuse(node, "this member is not compiled");
+    const mapOf = mapOfFirstKey(node);
+    const map = mapOf && this.value(mapOf, place);
+    if (map?.is === "container" && map.kind === "map") {
+      const first = firstOf(map) as Extract<KnownValue, { is: "entry" }>;
+      return { is: "key", ref: first.key, effects: first.effects };
+    }
     const object = this.value(node.object, place);
     if (node.optional && isNothing(object)) return nothing("undefined");
     if (node.optional && !isThere(object))
@@ -198,6 +205,10 @@ export abstract class MemberChecker {
         return name === "moe" ? { is: "moe" } : this.#own(name, node);
       case "moe":
         return this.#service(name, node);
+      case "container":
+        return name === (object.kind === "list" ? "length" : "size")
+          ? sizeOf(object)
+          : refuse(node, `"${name}" of a ${object.kind} of events is not compiled`);
       case "nothing":
         // Where it is nothing to the end, the language throws.
         if (object.isUnlearned === true)
@@ -237,7 +248,7 @@ export abstract class MemberChecker {
 
   #service(name: string, node: Node): KnownValue {
     if (name === "objects") return this.parts.objects;
-    if (name === "queueEvents") return this.#leaf({ is: "number" }, "moe\nqueueEvents", node);
+    if (name === "queueEvents") return numberOf(this.parts.data.queueEvents);
     return name === "clock" && this.parts.text.needs.includes(name)
       ? { is: "builtin", name: "moe.clock" }
       : refuse(node, `"${name}" of the MOE is not compiled, or the class does not need it`);
@@ -282,6 +293,8 @@ export abstract class MemberChecker {
   #element(object: KnownValue, node: MemberExpression, place: CodePlace): KnownValue {
     const { property } = node;
     if (property.type === "PrivateIdentifier") return refuse(node, "this member is not compiled");
+    if (object.is === "entry")
+      return partOfEntry(object, property.type === "Literal" ? property.value : "", node, this.parts.fuel);
     if (object.is === "data" && object.shape.is === "list") {
       const index = property.type === "Literal" ? property.value : undefined;
       const item =
@@ -352,6 +365,12 @@ export function nameOf(value: KnownValue): string {
       return "an object or undefined";
     case "kept":
       return "an event or undefined";
+    case "container":
+      return `a ${value.kind} of events`;
+    case "entry":
+      return "an entry or undefined";
+    case "key":
+      return "a key or undefined";
     case "moe":
       return "the MOE";
     case "buffer":

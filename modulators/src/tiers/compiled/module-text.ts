@@ -103,7 +103,7 @@ export function readModule(source: string): ModuleText {
   );
   for (const id of declared) if (id.type !== "Identifier") refuse(id, "this declaration is not compiled");
   const names = [...classNames, ...imported.keys(), ...declared.map(id => (id as { name: string }).name)];
-  if (names.some(name => Object.hasOwn(NUMBER_ARRAYS, name)))
+  if (names.some(name => Object.hasOwn(NUMBER_ARRAYS, name) || name === "Map"))
     refuse(found, "a name of the language that means something else is not compiled");
   const { line, parent } = lineOf(found, classes, imported);
   const members = membersOf(line);

@@ -1,9 +1,10 @@
 import { JechoError, type Type } from "@jecho/shared";
 import { typeOf } from "../../running/known-types.ts";
-import { type CodeGlobal, DATA_KEY, VERSION_KEY } from "./code.ts";
+import { type CodeGlobal, DATA_KEY, QUEUE_KEY, VERSION_KEY } from "./code.ts";
 import { type CompiledProgram, compileText } from "./compiler.ts";
 import { bytesOfText, dataAt, shapeOf, shapeText } from "./data-shape.ts";
 import type { EventWindow, WindowText } from "./event-window.ts";
+import type { KeptEvent } from "./kept-events.ts";
 import { EventMaker } from "./made-events.ts";
 import { Refusal } from "./refusal.ts";
 import { StoppedProgram } from "./stopped-program.ts";
@@ -15,6 +16,8 @@ export interface ProgramFunctions {
   readonly run: (events: number) => number;
   readonly init: () => void;
   readonly period?: () => void;
+  /** Gives the next event that leaves, or null. */
+  readonly dequeue?: () => KeptEvent | null;
 }
 
 /** Instances of programs without fields: all modulators of a program have one, each with its own data in the window. */
@@ -52,15 +55,14 @@ export class ProgramInstances {
   #instances: ProgramInstance[] = [];
   /** Fields by their names. */
   readonly #fields = new Map<string, WebAssembly.Global>();
-  readonly #data: { readonly parameters: unknown; readonly moe: object; objects: Record<string, unknown> };
+  readonly #data: { readonly parameters: unknown; readonly objects: Record<string, unknown> };
   /** How often each shared object has changed. */
   readonly #changes = new Map<string, number>();
   #shape = "";
 
   constructor(options: InstancesOptions) {
-    const { parameters, queueEvents } = options;
     this.#options = options;
-    this.#data = { parameters, moe: { queueEvents }, objects: {} };
+    this.#data = { parameters: options.parameters, objects: {} };
   }
 
   addType(schema: Uint8Array): void {
@@ -161,6 +163,7 @@ export class ProgramInstances {
   #dataOf({ data, texts }: CompiledProgram): Pick<ProgramInstance, "data" | "texts"> {
     return {
       data: data.map(({ key }) => {
+        if (key === QUEUE_KEY) return this.#options.queueEvents;
         if (key.startsWith(VERSION_KEY)) return this.#changes.get(key.slice(VERSION_KEY.length)) ?? 0;
         const value = this.#at(key.slice(DATA_KEY.length));
         return typeof value === "string" ? (bytesOfText(value)?.byteLength ?? 0) : Number(value);

@@ -1,8 +1,8 @@
 import type { BlockStatement, Expression, Statement, VariableDeclaration } from "acorn";
-import { type Code, type CodeLabel, i32, set } from "./code.ts";
+import { type Code, type CodeLabel, type CodeLocal, get, i32, set } from "./code.ts";
 import { foldedTest } from "./facts.ts";
 import { type CodeBlock, type FunctionPlace, namesOf } from "./functions.ts";
-import { CodeScope, type KnownValue } from "./known.ts";
+import { CodeScope, type KnownValue, nothing } from "./known.ts";
 import { LoopChecker } from "./loops.ts";
 import { nameOf } from "./members.ts";
 import { type BesideNode, type FunctionNode, isHarmless } from "./module-text.ts";
@@ -25,6 +25,29 @@ export class StatementChecker extends LoopChecker {
     this.passed = false;
     return this.#body(node, given, this.methodScope, true, (value, place) => [
       ...(value === undefined ? [] : this.effects(value, place)),
+      { is: "br", label: done },
+    ]);
+  }
+
+  /** The code of a `dequeue`, which leaves the event that it gives in a variable. */
+  dequeue(node: FunctionNode, event: CodeLocal, done: CodeLabel): Code[] {
+    const { text } = this.parts;
+    const given = (expression: Expression | undefined, place: FunctionPlace): Code[] => {
+      if (expression?.type === "ConditionalExpression") {
+        const test = this.test(expression.test, place);
+        const folded = foldedTest(test);
+        if (folded !== undefined) return given(folded ? expression.consequent : expression.alternate, place);
+        const [yes, no] = [expression.consequent, expression.alternate].map(one => given(one, place));
+        return [{ is: "if", test, yes: yes as Code[], no: no as Code[] }];
+      }
+      const value = expression === undefined ? nothing("undefined") : this.value(expression, place);
+      if (value.is === "nothing" && value.name === "undefined") return [...value.effects];
+      if (value.is !== "kept" || text.output !== undefined)
+        return refuse(expression as Expression, "dequeue is compiled where it gives events that were kept");
+      return [...value.effects, set(event, get(value.ref))];
+    };
+    return this.#body(node, [], this.methodScope, true, (expression, place) => [
+      ...given(expression, place),
       { is: "br", label: done },
     ]);
   }

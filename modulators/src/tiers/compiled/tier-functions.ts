@@ -18,6 +18,22 @@ export const TIER_FUNCTIONS = {
   markKept: { takes: [] },
   /** Lets an event through that was kept. */
   pass: { takes: ["ref"] },
+  /** Makes an empty list or map of events. */
+  makeContainer: { takes: [], gives: "ref" },
+  /** Of such a one: the number of its entries; the first one's event, and key; that event, which is taken out. */
+  count: { takes: ["ref"], gives: "i32" },
+  first: { takes: ["ref"], gives: "ref" },
+  firstKey: { takes: ["ref"], gives: "ref" },
+  shift: { takes: ["ref"], gives: "ref" },
+  /** Adds an event, in a list without a key. */
+  add: { takes: ["ref", "ref", "ref"] },
+  /** Whether there is such a key; takes it out. */
+  has: { takes: ["ref", "ref"], gives: "i32" },
+  remove: { takes: ["ref", "ref"], gives: "i32" },
+  /** Keys: a number, a boolean, a text at an address and of so many bytes. */
+  numberKey: { takes: ["f64"], gives: "ref" },
+  booleanKey: { takes: ["i32"], gives: "ref" },
+  textKey: { takes: ["i32", "i32"], gives: "ref" },
 } as const satisfies Readonly<Record<string, Signature>>;
 export type TierFunction = keyof typeof TIER_FUNCTIONS;
 

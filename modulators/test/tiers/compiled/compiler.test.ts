@@ -188,7 +188,6 @@ test.each([
   ],
   ["enqueue(event) { super.enqueue({ height: 1 }); super.enqueue({ height: 2 }); }", "passed on twice"],
   ["enqueue(event) { for (let i = 0; i < 2; i++) super.enqueue(event); }", "in a loop"],
-  ["queue = []; enqueue(event) { this.queue.push(event); }", "where it begins as a number"],
   ["held; enqueue(event) { this.held = { a: 1 }; this.held = { b: 1 }; }", 'that "held" becomes an object'],
   [
     "held; enqueue(event) { const a = { b: 1 }; this.held = a; a.b = 2; }",
@@ -241,6 +240,18 @@ test.each([
   ],
   ["late; enqueue(event) { for (const c of event.celsius) this.late = event; }", "not compiled in a loop"],
   ["dequeue() { return undefined; }", "its own dequeue and extends Modulator"],
+  ["list = []; enqueue(event) { this.list.push({ station: 3 }); }", "where they hold events"],
+  ["list = []; enqueue(event) { this.list = []; }", 'that "list" becomes a list'],
+  [
+    "list = []; enqueue(event) { const [a, b] = this.list; if (a) super.enqueue(event); }",
+    "only the first one",
+  ],
+  ["map = new Map(); enqueue(event) { this.map.set({}, event); }", "a key is compiled where"],
+  ["map = new Map(); enqueue(event) { const x = this.map.get(3); }", "this call of get of a map"],
+  [
+    "map = new Map(); enqueue(event) { for (const c of event.celsius) this.map.set(c, event); }",
+    "not compiled in a loop",
+  ],
   ["get height() { return 1; }", "a get is not compiled"],
   ["length = 3;", 'its own "length"'],
   ["n = 0; enqueue(event) { this.n = event.isOk; }", "what was a number becomes true or false"],

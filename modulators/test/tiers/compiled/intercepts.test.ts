@@ -1,7 +1,7 @@
 import { modulatorFrom, rateLimit } from "@jecho/modulators";
 import { ModulatorBench } from "@jecho/modulators/testing";
 import { expect, test } from "vitest";
-import { Bench, Reading, readings } from "./compiled-bench.ts";
+import { Bench, DERIVED, Reading, readings } from "./compiled-bench.ts";
 
 const ofClass = (body: string): string =>
   `import { FifoModulator, urgent } from "jecho:moe";\nexport default class extends FifoModulator {\n${body}\n}`;
@@ -43,7 +43,7 @@ test("MOE-27: what it says of its rate is told as in a host", async () => {
     bench.enqueue(Reading, readings(1));
     await bench.environment.settled();
     expect(bench.placement?.tier).toBe(local ? "compiled" : "hosted");
-    rates.push(bench.environment.mostPerSecond(2));
+    rates.push(bench.environment.mostPerSecond(DERIVED));
   }
   expect(rates).toEqual([0.5, 0.5]);
 });
@@ -110,4 +110,74 @@ test("MOE-27: a period that counts more steps than its producer allows goes on i
   await bench.push(...readings(1_000_000));
   await bench.pass(20);
   expect(bench.placement?.why).toContain("more steps than its producer allows");
+});
+
+const ofModulator = (body: string): string =>
+  `import { Modulator } from "jecho:moe";\nexport default class extends Modulator {\n${body}\n}`;
+
+test("MOE-27: events that wait in a list or map, the compiled tier gives back in their order, as a host does", async () => {
+  const text = ofModulator(`
+    list = [];
+    map = new Map();
+    enqueue(event) { if (event.station < 10) this.list.push(event); else this.map.set(event.station % 10, event); }
+    dequeue() {
+      const [first] = this.map;
+      if (first === undefined) return this.list.shift();
+      this.map.delete(first[0]);
+      return first[1];
+    }
+  `);
+  const outcomes = [];
+  for (const local of [true, false]) {
+    await using bench = new Bench({ local });
+    await bench.install(modulatorFrom(text));
+    bench.enqueue(Reading, readings(1, 12));
+    await bench.environment.settled();
+    bench.environment.flow(DERIVED, false);
+    bench.enqueue(Reading, readings(2, 13, 3, 14, 23));
+    await bench.environment.settled();
+    bench.environment.flow(DERIVED, true);
+    await bench.environment.settled();
+    expect(bench.placement?.tier).toBe(local ? "compiled" : "hosted");
+    outcomes.push([bench.stations, bench.bytes, bench.versions]);
+  }
+  expect(outcomes[0]?.[0]).toEqual([1, 12, 23, 14, 2, 3]);
+  expect(outcomes[0]).toEqual(outcomes[1]);
+});
+
+test("MOE-27: a list that grows and grows makes its modulator go on in the host, which is told", async () => {
+  const text = ofModulator(
+    "list = []; enqueue(event) { this.list.push(event); } dequeue() { return undefined; }",
+  );
+  const large = (station: number) => ({ station, celsius: new Float32Array(10_000) });
+  await using bench = new Bench();
+  await bench.install(modulatorFrom(text));
+  for (let i = 0; i < 100; i++) bench.enqueue(Reading, [large(i)]);
+  expect(bench.placement?.tier).toBe("compiled");
+  for (let i = 0; i < 10; i++) bench.enqueue(Reading, [large(i)]);
+  await bench.environment.settled();
+  expect(bench.placement?.why).toContain("events of more bytes than are compiled");
+  expect(bench.impaired.map(({ code }) => code)).toEqual(["MODULATOR_RESTARTED"]);
+});
+
+test("MOE-27: a dequeue that gives events without an end is ended, and its modulator removed by the host", async () => {
+  const text = ofModulator("late; enqueue(event) { this.late = event; } dequeue() { return this.late; }");
+  await using bench = new Bench({ limits: { outputEvents: 1000 } });
+  await bench.install(modulatorFrom(text));
+  bench.enqueue(Reading, readings(1));
+  await bench.environment.settled();
+  expect(bench.placement).toBeUndefined();
+  expect(bench.removed.map(({ code }) => code)).toEqual(["MODULATOR_OUTPUT_EXCEEDED"]);
+  expect(bench.stations.length).toBeLessThanOrEqual(1000);
+});
+
+test("MOE-27: a filter without fields compares with the size of its queue and with the time, as in a host", async () => {
+  const text = ofClass(
+    'static needs = ["clock"]; enqueue(event) { if (event.station < this.moe.queueEvents && event.station < this.moe.clock()) super.enqueue(event); }',
+  );
+  await using bench = new Bench({ limits: { queueEvents: 7 } });
+  await bench.install(modulatorFrom(text));
+  bench.enqueue(Reading, readings(6, 7, 1));
+  expect(bench.placement?.tier).toBe("compiled");
+  expect(bench.stations).toEqual([6, 1]);
 });

@@ -236,8 +236,10 @@ class Writer {
     );
     this.#fieldArray = array;
     const timed = this.#random() < 0.4 ? this.#timed() : undefined;
+    const queued = timed === undefined && this.#random() < 0.3 ? this.#queued() : undefined;
     const pass =
       timed?.pass ??
+      queued?.pass ??
       this.#pick([
         "super.enqueue(event)",
         "super.enqueue(urgent(event))",
@@ -247,7 +249,7 @@ class Writer {
       ]);
     const output = pass.includes("MADE")
       ? `static output = ${JSON.stringify({ name: "Made", description: MADE })};`
-      : (timed?.statics ?? "");
+      : (timed?.statics ?? queued?.statics ?? "");
     const held =
       this.#random() < 0.5
         ? []
@@ -256,11 +258,55 @@ class Writer {
     const last = `if (${this.#probe()}) ${pass};\n    this.seen = ${this.#bool(1)};\n    ${this.#assignment()}`;
     const out = last.replace("CHANGED", () => this.#changed()).replace("MADE", () => this.#madeEvent());
     const members = {
-      fields: `${fields}\n  ${output === "" ? "let(event) { super.enqueue(event); }" : ""}`,
+      fields: `${fields}\n  ${output === "" && queued === undefined ? "let(event) { super.enqueue(event); }" : ""}`,
       enqueue: `enqueue(event) {\n    const { parameters } = this;\n${body}\n    ${out}\n  }`,
     };
-    if (timed !== undefined) members.enqueue += `\n${timed.members}`;
-    return `import { FifoModulator, unpack, urgent } from "jecho:moe";\n${beside}\n${this.#written(output, members)}`;
+    members.enqueue += `\n${timed?.members ?? queued?.members ?? ""}`;
+    const text = `import { FifoModulator, unpack, urgent } from "jecho:moe";\n${beside}\n${this.#written(output, members)}`;
+    return queued === undefined ? text : text.replaceAll("FifoModulator", "Modulator");
+  }
+
+  /** The parts of a class that has events wait its own way. */
+  #queued(): { readonly statics: string; readonly pass: string; readonly members: string } {
+    const key = this.#pick([
+      "event.name",
+      "event.word",
+      "event.flag",
+      "event.byte",
+      "event.wide",
+      this.#leaf(),
+    ]);
+    this.#readable.push("this.list.length", "this.map.size", `(this.map.has(${key}) ? 1 : 2)`);
+    const test = (): string =>
+      this.#pick(["this.seen", "this.n % 3 > 0", "this.map.size > 1", "this.list.length > 2"]);
+    const pass = this.#pick([
+      "this.list.push(event)",
+      "{ if (this.list.length >= 5) this.list.shift(); this.list.push(urgent(event)); }",
+      `this.map.set(${key}, event)`,
+      `{ if (!this.map.has(${key}) && this.map.size > 2) this.map.delete(this.map.keys().next().value); this.map.set(${key}, urgent(event)); }`,
+      `{ if (${test()}) this.map.set(${key}, event); else if (this.map.delete(${key})) this.put(this.list, event); }`,
+      `{ if (${test()}) this.late = event; this.list.push(this.late ?? event); }`,
+    ]);
+    const next = this.#pick([
+      "return this.list.shift();",
+      "return this.list.shift() ?? this.more.shift();",
+      `const [first] = this.list; if (first === undefined || ${test()}) return this.more.shift(); return this.list.shift();`,
+      "return this.map.size > 1 ? this.list.shift() : this.late === undefined ? undefined : this.more.shift();",
+    ]);
+    return {
+      statics: this.#pick(["", "static periodMs = 12;"]),
+      pass,
+      members: `  list = [];\n  more = [];\n  map = new Map();\n  late;
+  dequeue() {
+    ${this.#pick(["", `if (${test()}) return undefined;`, `if (!this.seen) { this.n++; return; }`])}
+    const [entry] = this.map;
+    if (entry === undefined) { ${this.#pick(["", "this.seen = !this.seen;"])} ${next} }
+    this.map.delete(entry[0]);
+    ${this.#pick(["return entry[1];", "this.put(this.more, entry[1]); return this.more.shift();"])}
+  }
+  period() { this.seen = ${this.#pick(["true", "!this.seen"])}; ${this.#pick(["", "this.late = undefined;", "const [one] = this.map; if (one) this.put(this.list, one[1]);"])} }
+  put(queue, event) { if (queue.length > 3) queue.shift(); queue.push(event); }`,
+    };
   }
 
   /** The parts of a class that keeps events, and lets them through at a later time. */

@@ -163,7 +163,7 @@ export function randomEventOf(of: Type, random: () => number): object {
     columns,
     station: 5 + Math.floor(random() * 4),
     symbol: "GT",
-    layer: 0,
+    layer: Math.floor(random() * 4),
     // Some of the grid lies in the view.
     latFirst: random() * 60,
     latStep: -2,
