@@ -5,7 +5,9 @@ import { randomProgram, seeded } from "./random-programs.ts";
 const fuzzer = new Fuzzer();
 afterAll(() => fuzzer.close());
 
-const seedsBelow = (end: number): number[] => Array.from({ length: end - 1 }, (_, i) => i + 1);
+function* seedsBelow(end: number, isMeant: (seed: number) => boolean = () => true): Generator<number> {
+  for (let seed = 1; seed < end; seed++) if (isMeant(seed)) yield seed;
+}
 
 test("MOE-27: random programs let through the same events compiled and in isolated-vm, bit by bit", async () => {
   const before = fuzzer.result.programs;
@@ -56,5 +58,5 @@ test.each([
     const { text } = randomProgram(seeded(seed));
     return wronged(text) !== text;
   };
-  expect(await fuzzer.run(seedsBelow(1024).filter(isWronged), 48, wronged)).not.toEqual([]);
+  expect(await fuzzer.run(seedsBelow(8192, isWronged), 48, wronged)).not.toEqual([]);
 });

@@ -68,14 +68,20 @@ export class Fuzzer implements AsyncDisposable {
    * @returns the differences
    */
   async run(
-    seeds: readonly number[],
+    seeds: Iterable<number>,
     events: number,
     sabotage = (text: string) => text,
   ): Promise<readonly Difference[]> {
     const { differences } = this.result;
     const before = differences.length;
-    for (let at = 0; at < seeds.length && differences.length === before; at += TOGETHER)
-      await this.#batch(seeds.slice(at, at + TOGETHER), events, sabotage);
+    let batch: number[] = [];
+    for (const seed of seeds) {
+      if (batch.push(seed) < TOGETHER) continue;
+      await this.#batch(batch, events, sabotage);
+      if (differences.length > before) return differences.slice(before);
+      batch = [];
+    }
+    await this.#batch(batch, events, sabotage);
     return differences.slice(before);
   }
 
