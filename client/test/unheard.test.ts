@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { createGateway } from "@jecho/server";
-import { expect, test } from "vitest";
+import { test } from "vitest";
 import { startRig, Tick } from "./rig.ts";
 
 interface Program extends Disposable {
@@ -20,7 +20,11 @@ function start(heard: string, unheard: string): Program {
   return { child, said: () => said, [Symbol.dispose]: () => void child.kill() };
 }
 
-test("a program that waits for a gateway which is not there says so, unless it listens to its session's status", async () => {
+/* Side by side: two of them wait for the 5 s after which a program says that no gateway has answered. */
+
+test.concurrent("a program that waits for a gateway which is not there says so, unless it listens to its session's status", async ({
+  expect,
+}) => {
   const gateway = await createGateway();
   await gateway.close();
   const { address } = gateway;
@@ -34,7 +38,7 @@ test("a program that waits for a gateway which is not there says so, unless it l
   expect(program.said().trimEnd()).not.toContain("\n");
 });
 
-test("a program whose gateway goes and stays away says so once", async () => {
+test.concurrent("a program whose gateway goes and stays away says so once", async ({ expect }) => {
   await using rig = await startRig();
   const producer = await rig.session().channel("a", Tick).produce();
   const { address } = rig.gateway;
@@ -45,7 +49,9 @@ test("a program whose gateway goes and stays away says so once", async () => {
   expect(program.said().trimEnd()).not.toContain("\n");
 });
 
-test("a program that listens for no errors is told in words what ended its consumer, and goes on", async () => {
+test.concurrent("a program that listens for no errors is told in words what ended its consumer, and goes on", async ({
+  expect,
+}) => {
   await using rig = await startRig();
   const producer = await rig.session().channel("a", Tick).produce();
   const { address } = rig.gateway;
