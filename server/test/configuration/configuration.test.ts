@@ -135,6 +135,12 @@ test.each<[what: string, file: string, env: NodeJS.ProcessEnv, args: string[], m
     'JECHO_OPTION_OPEN takes true or false, not "1"',
   ],
   ["a flag", "{}", {}, ["--orign", "a"], 'no option --orign; did you mean "--origin"?'],
+  ["an empty number", "{}", {}, ["--port", ""], "--port takes a whole number"],
+  ["a word for a number", "{}", {}, ["--drain", "soon"], "--drain takes a whole number"],
+  ["a limit", "{}", {}, ["--limit", "connexions=5"], "--limit takes the name of a limit"],
+  ["a limit's value", "{}", {}, ["--limit", "connections=few"], "--limit connections takes a whole number"],
+  ["an argument", "{}", {}, ["twice"], 'options alone, not "twice"'],
+  ["an issuer without keys", "{}", {}, ["--issuer", "us"], "which are wanted with --keys alone"],
   ["half of TLS", '{ "tls": { "keyFile": "a" } }', {}, [], "--tls-cert and --tls-key are wanted together"],
 ])("%s that cannot be is refused, and said where it stands", async (_, file, env, args, message) => {
   await expect(readConfiguration(args, placeWith({ [JSON_FILE]: file }, env))).rejects.toThrow(message);
