@@ -9,7 +9,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { RawClient } from "./raw-client.ts";
 
 const { schema, token } = typeFromFbs("table Count { n: uint32; } root_type Count;");
-const history = { events: 1000, seconds: 0, latest: false, onDemand: true };
+const history = { events: 1000, seconds: 0, latest: false, onDemand: true, durable: false };
 const CHANNELS = ["a", "b"];
 /** Events of a run. */
 const COUNT = 3;

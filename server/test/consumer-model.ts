@@ -83,7 +83,9 @@ export class ConsumerModel {
     const producer = await RawClient.connect(gateway);
     const model = new ConsumerModel(gateway, producer, keys);
     model.#keeps = keeps;
-    const history = keeps ? { events: 100, seconds: 0, latest: false, onDemand: false } : undefined;
+    const history = keeps
+      ? { events: 100, seconds: 0, latest: false, onDemand: false, durable: false }
+      : undefined;
     const opening = { request: 1, channel: "a", schema, modulates: true, history };
     producer.say({ kind: "OpenProducer", ...opening });
     const { channel, producer: number } = await producer.next("ProducerOpened");

@@ -399,7 +399,7 @@ test("HIST-1: a channel that was idle and is used again stays the one there is, 
   try {
     await using gateway = await start();
     using client = await RawClient.connect(gateway);
-    const history = { events: 10, seconds: 0, latest: false, onDemand: false };
+    const history = { events: 10, seconds: 0, latest: false, onDemand: false, durable: false };
     const open = async (request: number): Promise<{ channel: number; producer: number }> => {
       const asked = { request, channel: "a", schema: NOTHING, modulates: true, history } as const;
       client.say({ kind: "OpenProducer", ...asked });

@@ -280,7 +280,7 @@ const SIZE = 1 << 16;
 /** Sends runs of one event of 64 KiB each. */
 async function fill(gateway: Gateway, channel: string, runs: number): Promise<void> {
   using client = await RawClient.connect(gateway);
-  const history = { events: 0, seconds: 1e12, latest: false, onDemand: false };
+  const history = { events: 0, seconds: 1e12, latest: false, onDemand: false, durable: false };
   client.say({ ...producer, channel, history });
   const opened = await client.next("ProducerOpened");
   for (let n = 0; n < runs; n++) {
@@ -323,7 +323,7 @@ test("HIST-1: the newest events of keys are bounded like runs, and those that ch
   const historyBytes = 1 << 20;
   await using gateway = await createGateway({ historyBytes });
   using client = await RawClient.connect(gateway);
-  const history = { events: 0, seconds: 0, latest: true, onDemand: false };
+  const history = { events: 0, seconds: 0, latest: true, onDemand: false, durable: false };
   client.say({ ...producer, schema: Keyed.schema, key: "id", history });
   const { channel, producer: number } = await client.next("ProducerOpened");
   for (let id = 0; id < 100; id++) {
@@ -346,7 +346,7 @@ test("HIST-3, row 58: newest events of more than a socket holds come as there is
   const [MANY, BYTES] = [80, 1 << 20];
   await using gateway = await createGateway({ historyBytes: 2 * MANY * BYTES });
   using client = await RawClient.connect(gateway);
-  const history = { events: 0, seconds: 0, latest: true, onDemand: false };
+  const history = { events: 0, seconds: 0, latest: true, onDemand: false, durable: false };
   client.say({ ...producer, schema: Keyed.schema, key: "id", history });
   const { channel, producer: number } = await client.next("ProducerOpened");
   const raise = (id: number, raised: number): void => {

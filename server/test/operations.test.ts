@@ -169,7 +169,10 @@ async function countDropping(options: GatewayOptions): Promise<Map<string, numbe
   slow.say({ kind: "Flow", derived: channel, ready: false });
   await slow.isAlive();
   using fast = await RawClient.connect(gateway);
-  fast.say({ ...produce, history: { events: 100, seconds: 0, latest: false, onDemand: false } });
+  fast.say({
+    ...produce,
+    history: { events: 100, seconds: 0, latest: false, onDemand: false, durable: false },
+  });
   const { producer } = await fast.next("ProducerOpened");
   const event = { bytes: new Uint8Array(100), start: 0, end: 100 };
   for (let raised = 1; raised <= 5; raised++)

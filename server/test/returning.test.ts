@@ -8,7 +8,7 @@ import { RawClient } from "./raw-client.ts";
 
 const schema = new Uint8Array(0);
 const modulator = { source: "", parameters: "", key: "", objects: [], capabilities: [], compares: false };
-const history = { events: 100, seconds: 0, latest: false, onDemand: true };
+const history = { events: 100, seconds: 0, latest: false, onDemand: true, durable: false };
 const OPENING = { kind: "OpenConsumer", request: 1, channel: "a", schema, modulator } as const;
 const EVENTS = 3;
 

@@ -114,7 +114,10 @@ test("PROV-5: so is one whose channel is kept, but not up to there", async () =>
   const folder = await mkdtemp(join(tmpdir(), "jecho-"));
   try {
     const historyFile = join(folder, "history.sqlite");
-    const kept = { source: RAW, history: { events: 0, seconds: 600, latest: false, onDemand: false } };
+    const kept = {
+      source: RAW,
+      history: { events: 0, seconds: 600, latest: false, onDemand: false, durable: false },
+    };
     let place = resume;
     {
       await using gateway = await start({ historyFile });
@@ -154,7 +157,7 @@ test("PROV-5: so is one that comes back to a third gateway, where the producer c
   const folder = await mkdtemp(join(tmpdir(), "jecho-"));
   try {
     const options = { historyFile: join(folder, "history.sqlite"), resumeWindowMs: 200 };
-    const history = { events: 0, seconds: 600, latest: false, onDemand: false };
+    const history = { events: 0, seconds: 600, latest: false, onDemand: false, durable: false };
     let place = resume;
     {
       await using gateway = await start(options);

@@ -285,6 +285,11 @@ const MEANINGS: Readonly<Record<ErrorCode, readonly [meaning: string, cause: str
     "The page comes from another origin than the gateway's own.",
     "Start the gateway with `--origin ORIGIN`, for a name of its own `--allow-host NAME`.",
   ],
+  HISTORY_NOT_DURABLE: [
+    "A history that is to be durable is not, or no more.",
+    "The gateway has nowhere to store it; or, of a producer that has it, NATS refused to store more, or took too long.",
+    "Give the gateway a file (`--history`), or join gateways by NATS (`--cluster-nats`); look at JetStream's limits and disk.",
+  ],
   INTERNAL: [
     "Something failed that should not; the message says what.",
     "A bug of JEcho's, or something that it could not foresee.",

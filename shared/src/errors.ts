@@ -63,6 +63,7 @@ export const NUMBERS = {
   RIGHT_MISSING: 4554,
   KICKED: 4555,
   ORIGIN_REFUSED: 4556,
+  HISTORY_NOT_DURABLE: 4557,
   INTERNAL: 4599,
 } as const satisfies Record<string, number>;
 

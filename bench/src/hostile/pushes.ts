@@ -74,7 +74,7 @@ async function crowdStuck(push: Push, connections: number): Promise<void> {
 
 async function history(push: Push, channels: number): Promise<void> {
   const giver = await push.connect();
-  const history = { events: 0, seconds: 1e12, latest: false, onDemand: false };
+  const history = { events: 0, seconds: 1e12, latest: false, onDemand: false, durable: false };
   const raises: (() => void)[] = [];
   for (let i = 0; i < channels; i++)
     raises.push(await giver.produce(`history/${channels}-${i}`, { history }));

@@ -25,12 +25,18 @@ export function historyOf({
   seconds = 0,
   latest = false,
   onDemand = false,
+  durable = false,
 }: HistoryOptions = {}): History {
   for (const [name, bound] of Object.entries({ events, seconds })) {
     if (!Number.isFinite(bound) || bound < 0)
       throw new JechoError("ARGUMENT_INVALID", `history.${name} is ${bound}, which is no number from 0 on`);
   }
-  return { events: Math.floor(events), seconds, latest, onDemand };
+  if (durable && events === 0 && seconds === 0 && !latest)
+    throw new JechoError(
+      "ARGUMENT_INVALID",
+      "history.durable is of a history, which has events, seconds or latest",
+    );
+  return { events: Math.floor(events), seconds, latest, onDemand, durable };
 }
 
 /** @throws JechoError `ARGUMENT_INVALID` */

@@ -71,7 +71,7 @@ export const PRODUCE: OptionNames<ProduceOptions> = {
   delegate,
   queue,
   signal: true,
-  history: { events: true, seconds: true, latest: true, onDemand: true },
+  history: { events: true, seconds: true, latest: true, onDemand: true, durable: true },
   key: true,
 };
 

@@ -28,6 +28,11 @@ export interface HistoryOptions {
   readonly latest?: boolean;
   /** Only what is sent because somebody listens: nothing is sent for the sake of history alone. False by default. */
   readonly onDemand?: boolean;
+  /**
+   * Whether it is to outlive the gateway: an event is confirmed when it is stored, by gateways that NATS joins in JetStream, by one that stands alone in its history
+   * file. Where there is neither, `produce` is refused with `HISTORY_NOT_DURABLE`. False by default: then it goes with the gateway, unless that has a file.
+   */
+  readonly durable?: boolean;
 }
 
 /** Options of `producer.publishWhenReady`. */

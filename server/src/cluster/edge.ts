@@ -353,10 +353,7 @@ export class Edge {
       if (first === undefined || !first.isWhole || first.left > 0) return;
       unconfirmed.shift();
       if (first.asked === undefined) this.#host.took(connection, first.bytes);
-      else {
-        connection.confirm();
-        connection.send({ kind: "Pong", time: first.asked, now: Date.now() });
-      }
+      else connection.pong(first.asked);
     }
   }
 

@@ -103,6 +103,11 @@ export class GatewayCluster {
     return this.#interconnect.isMember;
   }
 
+  /** Whether this gateway is the home of a channel. */
+  isHome(channel: string): boolean {
+    return this.#members.isHomeOf(channel);
+  }
+
   /** Number of gateways that this one can reach, with itself. */
   get present(): number {
     return this.#edge.reached + 1;

@@ -1,3 +1,5 @@
+import type { HistoryStore } from "../history/store.ts";
+import type { StreamStoreHost } from "../history/stream-store.ts";
 import type { CarrierEvents, TrunkCarrier } from "./trunk-carrier.ts";
 
 /** What a gateway hears of its cluster. */
@@ -37,5 +39,7 @@ export interface Interconnect {
    * @throws JechoError `ARGUMENT_INVALID` where this gateway cannot be reached at its address
    */
   start(events: ClusterEvents): Promise<void>;
+  /** What keeps durable histories for the next home of a channel; undefined where there is nothing for it. */
+  openHistory(host: Omit<StreamStoreHost, "isMember">): Promise<HistoryStore | undefined>;
   stop(): Promise<void>;
 }

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { JechoError } from "@jecho/shared";
 import type { KvEntry, KvWatchEntry } from "@nats-io/kv";
 import type { NatsConnection, QueuedIterator, Subscription } from "@nats-io/transport-node";
+import { StreamStore, type StreamStoreHost } from "../history/stream-store.ts";
 import type { ClusterEvents, Interconnect } from "./interconnect.ts";
 import { connectNats, type NatsClusterOptions } from "./nats-connection.ts";
 import { isKnownVersion, LEASE_MS, NatsLease, readMember } from "./nats-lease.ts";
@@ -126,6 +127,11 @@ export class NatsInterconnect implements Interconnect {
   async start(events: ClusterEvents): Promise<void> {
     this.#events = events;
     if (this.#state === "member") await this.#begin();
+  }
+
+  openHistory(host: Omit<StreamStoreHost, "isMember">): Promise<StreamStore> {
+    const isMember = (): boolean => this.isMember;
+    return StreamStore.open(this.#connection, this.#prefix, this.#replicas, { ...host, isMember });
   }
 
   async stop(): Promise<void> {

@@ -109,6 +109,9 @@ export class TcpInterconnect implements Interconnect {
     return this.#members[index] ?? String(index);
   }
 
+  /** What is stored at one of them goes with it. */
+  async openHistory(): Promise<undefined> {}
+
   async start(events: ClusterEvents): Promise<void> {
     this.#events = events;
     const own = this.nameOf(this.self);

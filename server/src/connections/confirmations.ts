@@ -19,8 +19,13 @@ export class Confirmations {
   readonly #waiting = new Map<Connection, number>();
   #timer: NodeJS.Timeout | undefined;
 
-  /** A message with events has come. */
+  /** A message with events has come: it is confirmed once these are stored where they have to be. */
   took(connection: Connection, bytes: number): void {
+    connection.whenStored(() => this.#took(connection, bytes));
+  }
+
+  #took(connection: Connection, bytes: number): void {
+    if (!connection.isOpen) return;
     if (connection.unconfirmed++ === 0) this.#waiting.set(connection, performance.now());
     connection.unconfirmedBytes += bytes;
     if (connection.unconfirmedBytes >= MOST_BYTES) connection.confirm();

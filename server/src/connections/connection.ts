@@ -68,6 +68,10 @@ class Seldom {
   process = 0;
   isCut = false;
   isLeaving = false;
+  /** Resolves when what it sent is stored; undefined: it is. */
+  stored: Promise<void> | undefined;
+  /** That of its newest event. */
+  newestStored: Promise<void> | undefined;
 }
 
 /**
@@ -222,10 +226,38 @@ export class Connection {
     seldom.turns?.keepUp(this);
   }
 
+  /** An event that it sent is taken for good when this resolves. */
+  awaitStored(stored: Promise<void>): void {
+    this.#seldom ??= new Seldom();
+    const seldom = this.#seldom;
+    if (seldom.newestStored === stored) return;
+    seldom.newestStored = stored;
+    const all = seldom.stored === undefined ? stored : seldom.stored.then(() => stored);
+    seldom.stored = all;
+    void all.then(() => {
+      if (seldom.stored === all) seldom.stored = seldom.newestStored = undefined;
+    });
+  }
+
+  /** Acts when all that it sent until now is stored where it has to be: mostly at once. */
+  whenStored(act: () => void): void {
+    const stored = this.#seldom?.stored;
+    if (stored === undefined) act();
+    else void stored.then(act);
+  }
+
   /** Tells that the messages with events which came since the last time are taken. */
   confirm(): void {
     const messages = this.takeUnconfirmed();
     if (messages > 0) this.send({ kind: "Taken", messages });
+  }
+
+  /** Answers a question whether all is taken that was sent before it. */
+  pong(time: number): void {
+    this.whenStored(() => {
+      this.confirm();
+      this.send({ kind: "Pong", time, now: Date.now() });
+    });
   }
 
   /** Number of messages with events since the last call, which the caller confirms. */

@@ -244,7 +244,8 @@ export class Channel {
     this.counts.events += frame.count;
     this.counts.bytes += frame.end - frame.start;
     if (this.history === undefined && this.#listens) this.owner.keepForReturn(this);
-    this.history?.append(frame, of, this.owner.subjectOf(frame.producer), Date.now());
+    const stored = this.history?.append(frame, of, this.owner.subjectOf(frame.producer), Date.now());
+    if (stored !== undefined) from.awaitStored(stored);
     if (frame.isSync) this.#acknowledgements.expect(this, frame, from, process);
     this.listeners.send(frame, from, process);
   }

@@ -93,8 +93,7 @@ export class Dispatcher {
       case "Hello":
         return this.#hello(connection, frame);
       case "Ping":
-        connection.confirm();
-        return connection.send({ kind: "Pong", time: frame.time, now: Date.now() });
+        return connection.pong(frame.time);
       case "OpenProducer":
         return this.#attempt(connection, frame, () => this.#openings.openProducer(connection, frame));
       case "OpenConsumer":

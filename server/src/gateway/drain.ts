@@ -1,5 +1,6 @@
 import { setTimeout as delay, setImmediate } from "node:timers/promises";
 import type { Connection } from "../connections/connection.ts";
+import type { HistoryStore } from "../history/store.ts";
 
 /**
  * Waits until what is kept for those who do not keep up has gone out to them.
@@ -28,6 +29,16 @@ export function drain(modulating: Connection, limitMs: number): Promise<boolean>
     await modulating.request(request => ({ kind: "Drain", request }));
     return true;
   });
+}
+
+/**
+ * Waits until what was taken is stored.
+ *
+ * @returns false where it was not within that time
+ */
+export async function isStored(store: HistoryStore | undefined, limitMs: number): Promise<boolean> {
+  const settled = store?.settled();
+  return settled === undefined || within(limitMs, () => settled.then(() => true));
 }
 
 /** @returns false where it takes longer, or fails */

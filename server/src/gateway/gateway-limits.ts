@@ -75,6 +75,8 @@ export interface GatewayStats {
   readonly derivedChannels: number;
   /** Bytes of events that are kept of all channels together. */
   readonly historyBytes: number;
+  /** Bytes of durable histories that wait to be stored. */
+  readonly historyWaitingBytes: number;
   /** Bytes that wait for all connections together, those that wait for many counted once. */
   readonly queueBytes: number;
   /** Queues of consumers' processes that are full and have a channel's producers wait. */

@@ -18,7 +18,8 @@ import { Acknowledgements } from "../delivery/acknowledgements.ts";
 import { Dispatcher } from "../delivery/dispatch.ts";
 import { Gathering } from "../delivery/gathering.ts";
 import { WaitingTotal } from "../delivery/waiting.ts";
-import { HistoryStore } from "../history/store.ts";
+import { FileStore } from "../history/file-store.ts";
+import type { HistoryStore } from "../history/store.ts";
 import { Handovers } from "../management/handovers.ts";
 import { NameServer } from "../management/name-server.ts";
 import { Overviews } from "../management/overview.ts";
@@ -31,7 +32,7 @@ import { chooseServer } from "../web/choose-server.ts";
 import { LOOPBACK } from "../web/listening.ts";
 import { Site } from "../web/site.ts";
 import type { WebServerName } from "../web/web-server.ts";
-import { drain, sendWaiting } from "./drain.ts";
+import { drain, isStored, sendWaiting } from "./drain.ts";
 import { Entrance } from "./entrance.ts";
 import { type GatewayStats, limitsOf } from "./gateway-limits.ts";
 import { checkGatewayOptions, type GatewayOptions } from "./gateway-options.ts";
@@ -116,23 +117,45 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       : new AuditLog(options.auditFile, report);
   const objects = new SharedObjects(limits.objectsPerConnection);
   const acknowledgements = new Acknowledgements();
-  const store =
+  const file =
     options.historyFile === undefined
       ? undefined
-      : await HistoryStore.open(options.historyFile, log).catch(async (error: Error) => {
+      : await FileStore.open(options.historyFile, log).catch(async (error: Error) => {
           await audit?.close();
           throw error;
         });
   const interconnect =
     options.cluster &&
     (await openInterconnect(options.cluster, limitBytes, log).catch(async (error: Error) => {
-      store?.close();
+      file?.close();
       await audit?.close();
       throw error;
     }));
+  const store: HistoryStore | undefined =
+    file ??
+    (await interconnect
+      ?.openHistory({
+        isHome: channel => cluster?.isHome(channel) === true,
+        lost: channel =>
+          void names.moveOut(
+            name => name !== channel,
+            async () => {},
+          ),
+        failed: (channel, why) => {
+          log(`the history of ${channel} is not stored any more: ${why}`);
+          counts.unstored++;
+          names.find(channel)?.historyFailed(why);
+        },
+        log,
+      })
+      .catch(async (error: Error) => {
+        await interconnect.stop();
+        await audit?.close();
+        throw error;
+      }));
   const index = interconnect?.self;
   const fresh = `~${randomBytes(IDENTITY_BYTES).toString("hex")}`;
-  const identity = interconnect?.identity ?? store?.identity(fresh) ?? fresh;
+  const identity = interconnect?.identity ?? file?.identity(fresh) ?? fresh;
   const gathering = new Gathering();
   const requestTimeoutMs = options.requestTimeoutMs ?? 10_000;
   const resumeWindowMs = options.resumeWindowMs ?? 30_000;
@@ -244,9 +267,11 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
   });
   /** Has modulators finish what was taken, and these clients take what waits for them, within `drainMs`. */
   const finish = async (connections: Iterable<Connection>): Promise<void> => {
+    const lateAt = performance.now() + drainMs;
+    if (drainMs > 0 && !(await isStored(store, drainMs)))
+      log(`not all was stored after ${drainMs} ms: what is not comes again from its producers`);
     // What was taken is not to come again.
     confirmations.confirm();
-    const lateAt = performance.now() + drainMs;
     if (names.modulating?.isOpen && drainMs > 0 && !(await drain(names.modulating, drainMs)))
       log(`modulators had not finished after ${drainMs} ms: what they had not made yet is lost`);
     const leftMs = lateAt - performance.now();
@@ -259,12 +284,12 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
   const closed = Promise.withResolvers<string | undefined>();
   let endedBecause: string | undefined;
   const release = async (): Promise<void> => {
+    store?.close();
     await cluster?.stop();
     await operations?.close();
     silence.stop();
     clearInterval(trimming);
     access.stop();
-    store?.close();
     await audit?.close();
   };
   const serving = {

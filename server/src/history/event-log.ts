@@ -42,6 +42,8 @@ export interface Retention {
   readonly latest: boolean;
   /** The name of the field by which `latest` tells events apart; "" for none. */
   readonly key: string;
+  /** Whether it is to outlive the gateway. */
+  readonly durable: boolean;
 }
 
 export function retentionOf(
@@ -50,7 +52,7 @@ export function retentionOf(
   limitBytes: number,
 ): Retention | undefined {
   if (history === undefined) return undefined;
-  const { events, seconds, latest } = history;
+  const { events, seconds, latest, durable } = history;
   if (events === 0 && seconds === 0 && !latest) return undefined;
   return {
     // With one bound given the other is open; with none only the newest of each key is kept.
@@ -59,6 +61,7 @@ export function retentionOf(
     bytes: limitBytes,
     latest,
     key,
+    durable,
   };
 }
 

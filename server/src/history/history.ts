@@ -68,7 +68,8 @@ export class History {
   /** Kept only for consumers whose connections break: nobody has asked for a history. */
   readonly isTransient: boolean;
   readonly #budget: HistoryBudget;
-  readonly #store: HistoryStore | undefined;
+  /** Undefined as long as it is in memory alone. */
+  #store: HistoryStore | undefined;
   readonly #name: string;
   readonly #epochs: EpochStart[];
   readonly #memory = new RunMemory();
@@ -80,13 +81,11 @@ export class History {
     keyOf: (frame: EventsFrame, i: number) => string,
     name: string,
     present: EpochStart,
-    store: HistoryStore | undefined,
     stored: Stored | undefined,
     budget: HistoryBudget,
   ) {
     this.#epochs = [...(stored?.epochs ?? []), present];
     this.log = new EventLog(retention, keyOf, (this.#epochs[0] as EpochStart).firstSeq);
-    this.#store = store;
     this.#name = name;
     this.#budget = budget;
     for (const run of stored?.runs ?? []) this.log.append(run);
@@ -94,21 +93,45 @@ export class History {
     // When the newest came that could not be read nobody knows.
     if (present.firstSeq > this.log.nextSeq) this.log.lost(Date.now());
     this.isTransient = name === "";
-    if (store !== undefined) store.beginEpoch(name, present, retention);
   }
 
-  /** Keeps a copy of a run that has been stamped. @param by subject of its producer; "" where it has none */
-  append(frame: EventsFrame, { source, origin }: RunSource, by: string, at: number): void {
+  get isStored(): boolean {
+    return this.#store !== undefined;
+  }
+
+  /** What comes from now on is stored, too. @param from where it begins, in the present numbering */
+  keepIn(store: HistoryStore, from: EpochStart): void {
+    this.#store = store;
+    store.beginEpoch(this.#name, from, this.log.retention);
+  }
+
+  /**
+   * Keeps a copy of a run that has been stamped.
+   *
+   * @param by subject of its producer; "" where it has none
+   * @returns resolves when it is stored; undefined: it is
+   */
+  append(
+    frame: EventsFrame,
+    { source, origin }: RunSource,
+    by: string,
+    at: number,
+  ): Promise<void> | undefined {
     const run = { frame, source, origin, by, at };
     this.#keep(run);
-    if (this.#store === undefined) return;
-    this.#store.append(this.#name, run);
+    if (this.#store === undefined) return undefined;
+    const stored = this.#store.append(this.#name, run);
+    this.#trimNowAndThen(frame);
+    return stored;
+  }
+
+  #trimNowAndThen(frame: EventsFrame): void {
     this.#untrimmedBytes += frame.end - frame.start;
     const isMuch = this.#untrimmedBytes * TRIM_SHARE > this.log.retention.bytes;
     if (++this.#untrimmed < TRIM_EVERY && !isMuch) return;
     this.#untrimmed = 0;
     this.#untrimmedBytes = 0;
-    this.#store.trim(this.#name, this.log.firstSeq ?? this.log.nextSeq, this.log.keptBefore);
+    this.#store?.trim(this.#name, this.log.firstSeq ?? this.log.nextSeq, this.log.keptBefore);
   }
 
   /** Keeps copies of what another log has kept. */

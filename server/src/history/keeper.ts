@@ -64,8 +64,15 @@ export class HistoryKeeper {
       bytes: wanted.bytes,
       latest: wanted.latest || (old?.latest ?? false),
       key: this.#key,
+      durable: wanted.durable || (old?.durable ?? false),
     };
     return true;
+  }
+
+  /** Where the history is stored; undefined: it is in memory alone. */
+  get #store(): HistoryStore | undefined {
+    const { store } = this.#keeping;
+    return store?.isForDurable === true && this.#retention?.durable !== true ? undefined : store;
   }
 
   /**
@@ -80,13 +87,13 @@ export class HistoryKeeper {
     const { history } = channel;
     if (history !== undefined && !history.isTransient) {
       history.log.retention = this.#retention;
+      if (!history.isStored) this.#keepIn(this.#store, channel, history);
       return false;
     }
     const name = derived === undefined ? this.#name : `${this.#name} ${derived.key}`;
-    const { store } = this.#keeping;
     // Numbers that were given without being kept would be given twice.
-    if (!isNew) store?.forget(name);
-    const stored = isNew ? store?.load(name) : undefined;
+    if (!isNew) this.#store?.forget(name);
+    const stored = isNew ? this.#store?.load(name) : undefined;
     this.#begin(channel, name, stored);
     if (history !== undefined) channel.history?.takeOver(history.log);
     return stored !== undefined;
@@ -96,11 +103,18 @@ export class HistoryKeeper {
     if (this.#retention === undefined) return;
     if (stored?.nextSeq !== undefined) channel.nextSeq = stored.nextSeq;
     const present = { epoch: channel.epoch, firstSeq: channel.nextSeq };
-    const { store, budget } = this.#keeping;
-    channel.history = new History(this.#retention, keyer(channel), name, present, store, stored, budget);
-    if (stored === undefined && channel.nextSeq > 1) channel.history.log.beginsLate();
-    channel.lanes.restore(channel.history.sources());
-    for (const { token, schema } of this.#types.present()) channel.history.addType(token, schema);
+    const history = new History(this.#retention, keyer(channel), name, present, stored, this.#keeping.budget);
+    channel.history = history;
+    if (stored === undefined && channel.nextSeq > 1) history.log.beginsLate();
+    channel.lanes.restore(history.sources());
+    this.#keepIn(this.#store, channel, history);
+  }
+
+  /** What the history gets from now on is stored. */
+  #keepIn(store: HistoryStore | undefined, { epoch, nextSeq: firstSeq }: Channel, history: History): void {
+    if (store === undefined) return;
+    history.keepIn(store, { epoch, firstSeq });
+    for (const { token, schema } of this.#types.present()) history.addType(token, schema);
   }
 
   /** Keeps new events for consumers whose connections break, also where nobody has asked for a history. */
@@ -116,21 +130,14 @@ export class HistoryKeeper {
       bytes: Math.min(this.#keeping.historyBytes, TRANSIENT_BYTES),
       latest: false,
       key: "",
+      durable: false,
     };
     if (history !== undefined) {
       history.log.retention = retention;
       return;
     }
     const present = { epoch: channel.epoch, firstSeq: channel.nextSeq };
-    channel.history = new History(
-      retention,
-      keyer(channel),
-      "",
-      present,
-      undefined,
-      undefined,
-      this.#keeping.budget,
-    );
+    channel.history = new History(retention, keyer(channel), "", present, undefined, this.#keeping.budget);
     if (channel.nextSeq > 1) channel.history.log.beginsLate();
   }
 

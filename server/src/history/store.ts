@@ -1,146 +1,35 @@
-import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { isIdentity } from "@jecho/shared";
 import type { EpochStart, LoggedRun, Retention } from "./event-log.ts";
-import { HistoryFile } from "./history-file.ts";
-import { readStored, type Stored, storedSource, sumOf } from "./stored.ts";
+import type { Stored } from "./stored.ts";
 
 /**
- * Keeps history in a file of SQLite, so that it survives a restart of the gateway. Each run is handed to the operating system
- * before it is sent to anybody, so that a place that a consumer has seen is never given to another event; what the power
- * takes with it is another matter, and told by the counts. What cannot be read is told as missing. Where the disk fails nothing is
- * kept any more and live events go on.
+ * Keeps histories beyond the life of a gateway, by the names of channels; a derived channel's begins with the channel's and a space.
+ * `server/test/history/store.test.ts` says what each implementation has to do.
  */
-export class HistoryStore {
-  readonly #file: HistoryFile;
-  readonly #log: (line: string) => void;
-  #statements: ReturnType<typeof prepare>;
-  #failed = false;
-  #identity = "";
-
-  private constructor(file: HistoryFile, log: (line: string) => void) {
-    this.#file = file;
-    this.#log = log;
-    this.#statements = prepare(file.database);
-  }
-
-  /** @throws JechoError `HISTORY_IN_USE` where another gateway has the file, `ARGUMENT_INVALID` where it cannot be used */
-  static async open(path: string, log: (line: string) => void): Promise<HistoryStore> {
-    return new HistoryStore(await HistoryFile.open(path, log), log);
-  }
-
-  /** The identity of the gateways that have this file, one after the other. @param fresh for a file that has none yet, or none that can be read */
-  identity(fresh: string): string {
-    this.#identity = fresh;
-    this.#use(() => {
-      const { database } = this.#file;
-      const known = database.prepare("SELECT value FROM gateway WHERE name = 'identity'").get()?.value;
-      if (isIdentity(String(known))) this.#identity = String(known);
-      else this.#writeIdentity();
-    });
-    return this.#identity;
-  }
-
-  #writeIdentity(): void {
-    this.#file.database.prepare("INSERT OR REPLACE INTO gateway VALUES ('identity', ?)").run(this.#identity);
-  }
-
+export interface HistoryStore {
+  /** Whether it keeps those channels alone that ask for a durable history. */
+  readonly isForDurable: boolean;
+  /** Bytes that wait to be stored. */
+  readonly waitingBytes: number;
   /**
-   * The stored history of this channel; undefined where there never was one, or the file cannot be read. Rows that
-   * cannot be read are left out, and logged.
+   * Has at hand what is stored of a channel, and of what is derived from it, for `load`.
+   *
+   * @returns undefined where that needs no waiting @throws JechoError why it cannot be had
    */
-  load(channel: string): Stored | undefined {
-    let stored: Stored | undefined;
-    this.#use(() => {
-      stored = readStored(this.#file.database, channel, this.#log);
-    });
-    return stored;
-  }
-
-  beginEpoch(channel: string, { epoch, firstSeq }: EpochStart, retention: Retention): void {
-    const { events, seconds, latest, key } = retention;
-    this.#use(() => {
-      this.#statements.epoch.run(
-        channel,
-        epoch,
-        firstSeq,
-        storedBound(events),
-        storedBound(seconds),
-        latest ? 1 : 0,
-        sumOf(channel, epoch, firstSeq),
-        key,
-      );
-    });
-  }
-
-  addType(channel: string, token: bigint, schema: Uint8Array): void {
-    this.#use(() => this.#statements.type.run(channel, String(token), schema));
-  }
-
-  append(channel: string, run: LoggedRun): void {
-    const { frame, at } = run;
-    const { seq, count } = frame;
-    const columns = [channel, seq, at, storedSource(run), frame.raw(), seq + count] as const;
-    this.#use(() => this.#statements.run.run(...columns, sumOf(...columns)));
-  }
-
+  fetch(channel: string): Promise<void> | undefined;
+  /** What is stored of this channel; undefined where that is nothing. */
+  load(channel: string): Stored | undefined;
+  /** A numbering begins: from now on the channel is stored. */
+  beginEpoch(channel: string, start: EpochStart, retention: Retention): void;
+  addType(channel: string, token: bigint, schema: Uint8Array): void;
+  /** @returns resolves when the run is stored; undefined: it is */
+  append(channel: string, run: LoggedRun): Promise<void> | undefined;
   /** Lets go of the runs before this event, but for those that begin with these. */
-  trim(channel: string, firstSeq: number, but: ReadonlySet<number>): void {
-    this.#use(() => this.#statements.trim.run(channel, firstSeq, JSON.stringify([...but])));
-  }
-
+  trim(channel: string, firstSeq: number, but: ReadonlySet<number>): void;
   /** Forgets all of a channel. */
-  forget(channel: string): void {
-    this.#use(() => {
-      for (const table of ["runs", "epochs", "types"])
-        this.#file.database.prepare(`DELETE FROM ${table} WHERE channel = ?`).run(channel);
-    });
-  }
-
-  close(): void {
-    this.#try(() => this.#file.database.close());
-  }
-
-  #use(use: () => void): void {
-    if (this.#failed) return;
-    this.#try(() => {
-      try {
-        use();
-      } catch (error) {
-        if (!this.#file.mend(error)) throw error;
-        this.#statements = prepare(this.#file.database);
-        this.#writeIdentity();
-        use();
-      }
-    });
-  }
-
-  #try(act: () => void): void {
-    try {
-      act();
-    } catch (error) {
-      if (this.#failed) return;
-      this.#failed = true;
-      this.#log(`history is not kept any more: ${(error as Error).message}`);
-    }
-  }
-}
-
-function prepare(database: DatabaseSync): Record<"run" | "epoch" | "type" | "trim", StatementSync> {
-  return {
-    run: database.prepare("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)"),
-    epoch: database.prepare(`
-      INSERT OR REPLACE INTO epochs
-      VALUES (?1, ?, ?, ?, ?, ?, (SELECT coalesce(max(ordinal), 0) + 1 FROM epochs WHERE channel = ?1), ?, ?)
-    `),
-    // One that is there may have become unreadable.
-    type: database.prepare("INSERT OR REPLACE INTO types VALUES (?, ?, ?)"),
-    trim: database.prepare(
-      "DELETE FROM runs WHERE channel = ? AND seq < ? AND seq NOT IN (SELECT value FROM json_each(?))",
-    ),
-  };
-}
-
-/** SQLite knows no infinity. */
-function storedBound(bound: number): number | null {
-  return Number.isFinite(bound) ? bound : null;
+  forget(channel: string): void;
+  /** Nobody uses the channel here any more, nor what is derived from it: `fetch` comes before the next that is said of it. */
+  leave(channel: string): void;
+  /** Resolves when all that waits is stored; undefined: nothing does. */
+  settled(): Promise<unknown> | undefined;
+  close(): void;
 }

@@ -79,6 +79,7 @@ export function readStored(
       seconds: Number.POSITIVE_INFINITY,
       latest: false,
       key: "",
+      durable: false,
     },
   };
 }
@@ -109,6 +110,7 @@ function epochOf(
       seconds: boundOf(seconds),
       latest: Number(latest) === 1,
       key: key as string,
+      durable: false,
     },
   };
 }
@@ -133,7 +135,7 @@ function runOf(channel: string, { seq, at, source, frame, next_seq, sum }: Store
 }
 
 /** A source, behind it the raw source of a modulator's output, and behind that the subject, which may have spaces. */
-function sourceOf(stored: string): Pick<LoggedRun, "source" | "origin" | "by"> {
+export function sourceOf(stored: string): Pick<LoggedRun, "source" | "origin" | "by"> {
   const [source = "0", origin = "0", ...by] = stored.split(" ");
   return { source: BigInt(source), origin: BigInt(origin), by: by.join(" ") };
 }
@@ -145,7 +147,7 @@ export function storedSource({ source, origin, by }: LoggedRun): string {
 }
 
 /** A copy begins at a multiple of 8, as typed arrays want it. */
-function storedFrame(stored: Uint8Array): EventsFrame {
+export function storedFrame(stored: Uint8Array): EventsFrame {
   const bytes = new Uint8Array(stored);
   const frame = parseFrame(new DataView(bytes.buffer), bytes, 0, bytes.byteLength);
   if (!(frame instanceof EventsFrame)) throw damaged();
@@ -175,6 +177,6 @@ function placeOf(row: StoredRow, expected: number | undefined): [first: number, 
   return [first, isNear(next, first + 1) ? next : first + 1];
 }
 
-function boundOf(stored: unknown): number {
+export function boundOf(stored: unknown): number {
   return stored === null ? Number.POSITIVE_INFINITY : Number(stored);
 }

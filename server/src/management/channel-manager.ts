@@ -328,6 +328,13 @@ export class ChannelManager implements ChannelOwner {
     }
   }
 
+  /** The durable history is not stored any more: producers are told once. */
+  historyFailed(why: string): void {
+    const { number: code, message } = new JechoError("HISTORY_NOT_DURABLE", `of ${this.name}: ${why}`);
+    for (const producer of this.producers)
+      producer.connection.send({ kind: "Fault", code, message, producer: producer.number });
+  }
+
   /** Tells those who send a channel's events, or a derived channel's, how many want them. */
   tellDemand(channel: Channel): void {
     const senders = this.#sendersOf(channel.number);
@@ -386,6 +393,7 @@ export class ChannelManager implements ChannelOwner {
   }
 
   #forget(): void {
+    this.names.keeping.store?.leave(this.name);
     this.types.forget();
     this.names.forget(this);
   }

@@ -127,6 +127,15 @@ export class NameServer {
     return manager;
   }
 
+  /**
+   * Has what is stored of a channel at hand before it is used.
+   *
+   * @returns undefined where it is @throws JechoError why it cannot be
+   */
+  fetch(name: string): Promise<void> | undefined {
+    return this.#managers.has(name) ? undefined : this.keeping.store?.fetch(name);
+  }
+
   /** A producer was closed at another gateway. */
   departed(departure: GatewayDeparture): void {
     const manager = this.find(departure.channel);
@@ -308,6 +317,7 @@ export class NameServer {
       channels: this.#managers.size,
       derivedChannels: this.#derived.size,
       historyBytes,
+      historyWaitingBytes: this.keeping.store?.waitingBytes ?? 0,
       blocking: this.blocking.size,
     };
   }

@@ -75,12 +75,40 @@ export class GatewayOpenings {
     this.#usual = { queue, label: "", as: "" };
   }
 
-  /** @throws JechoError why it is not opened */
-  openProducer(connection: ClientConnection, frame: OpenProducer): void {
+  /** @throws JechoError why it is not opened, or rejects with that */
+  openProducer(connection: ClientConnection, frame: OpenProducer): void | Promise<void> {
+    return this.#onceFetched(connection, frame, whole => this.#openProducer(connection, whole));
+  }
+
+  /** Opens an endpoint when what is stored of its channel is at hand, which it mostly is. */
+  #onceFetched<F extends OpenProducer | OpenConsumer>(
+    connection: ClientConnection,
+    frame: F,
+    open: (frame: F) => void | Promise<void>,
+  ): void | Promise<void> {
+    const fetched = this.#names.fetch(this.#names.split(frame.channel).base);
+    if (fetched === undefined) return open(frame);
+    // The message's bytes are gone by then.
+    const whole = { ...frame, schema: frame.schema.slice() };
+    return fetched.then(
+      () => (connection.isOpen ? open(whole) : undefined),
+      (error: JechoError) => {
+        if (error.code !== "CHANNEL_MOVED") throw error;
+        connection.end(error.code, error.message);
+      },
+    );
+  }
+
+  #openProducer(connection: ClientConnection, frame: OpenProducer): void {
     const keptBytes = ENDPOINT_BYTES + 2 * frame.schema.byteLength;
     this.#checkEndpoints(connection, keptBytes);
     if (frame.key.length > MAX_KEY_LENGTH)
       throw new JechoError("ARGUMENT_INVALID", `a field's name has at most ${MAX_KEY_LENGTH} characters`);
+    if (frame.history?.durable === true && this.#names.keeping.store === undefined)
+      throw new JechoError(
+        "HISTORY_NOT_DURABLE",
+        "this gateway has neither a file for histories (--history) nor NATS (--cluster-nats)",
+      );
     const type = this.#typeOf(frame.schema);
     const { base, derived: name } = this.#names.split(frame.channel);
     this.#names.owners.check(base, frame.channel, connection.subject ?? ANYBODY);
@@ -128,6 +156,10 @@ export class GatewayOpenings {
 
   /** Rejects with why it is not opened. */
   async openConsumer(connection: ClientConnection, frame: OpenConsumer): Promise<void> {
+    return this.#onceFetched(connection, frame, whole => this.#openConsumerOf(connection, whole));
+  }
+
+  async #openConsumerOf(connection: ClientConnection, frame: OpenConsumer): Promise<void> {
     this.#checkEndpoints(connection, keptBytesOf(frame));
     const name = this.#names.split(frame.channel);
     try {

@@ -11,6 +11,8 @@ export class GatewayCounts {
   events = 0;
   bytes = 0;
   dropped = 0;
+  /** Times that a channel's durable history was not stored any more. */
+  unstored = 0;
   /** Requests that were refused, by code. */
   readonly refusals = new Map<string, number>();
   /** Connections that ended, by code. */

@@ -50,6 +50,11 @@ export function gatewayMetrics({ counts, limits, stats, whyNotReady }: Measured)
   gauge("jecho_derived_channels", "Channels that modulators make", () => stats().derivedChannels);
   gauge("jecho_queue_bytes", "Bytes that wait for consumers who do not keep up", () => stats().queueBytes);
   gauge("jecho_history_bytes", "Bytes of events kept in memory", () => stats().historyBytes);
+  gauge(
+    "jecho_history_waiting_bytes",
+    "Bytes of durable history that wait to be stored",
+    () => stats().historyWaitingBytes,
+  );
   gauge("jecho_blocking", "Channels on which a consumer has producers wait", () => stats().blocking);
   counter("jecho_events_total", "Events that came in", () => counts.events);
   counter("jecho_event_bytes_total", "Bytes of runs of events that came in", () => counts.bytes);
@@ -57,6 +62,11 @@ export function gatewayMetrics({ counts, limits, stats, whyNotReady }: Measured)
     "jecho_events_dropped_total",
     "Events dropped for processes that did not keep up",
     () => counts.dropped,
+  );
+  counter(
+    "jecho_history_failed_total",
+    "Times that a channel's durable history was not stored any more",
+    () => counts.unstored,
   );
   counters("jecho_refusals_total", "Requests refused", "code", () => counts.refusals);
   counters("jecho_connections_ended_total", "Connections that ended", "code", () => counts.ended);

@@ -309,7 +309,7 @@ test("RIGHT-8: nobody has another's events taken for known ones by naming that o
 test("RIGHT-8: over a restart past events say who raised them, and a source is nobody else's", async () => {
   const historyFile = join(await mkdtemp(join(tmpdir(), "jecho-")), "history");
   const options = { tokens: { keys: checking }, historyFile };
-  const history = { events: 10, seconds: 0, latest: false, onDemand: false };
+  const history = { events: 10, seconds: 0, latest: false, onDemand: false, durable: false };
   const produce = async (gateway: Gateway, subject: string): Promise<RawClient> => {
     const client = await RawClient.connect(gateway, await tokenOf({ subject }));
     client.say({ kind: "OpenProducer", request: 1, channel: "a", history });

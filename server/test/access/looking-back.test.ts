@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { RawClient } from "../raw-client.ts";
 
 const { signing, checking } = await createTokenKeys();
-const history = { events: 100, seconds: 0, latest: false, onDemand: false };
+const history = { events: 100, seconds: 0, latest: false, onDemand: false, durable: false };
 
 test("RIGHT-5: who may not look back goes on with what came while it was away, and no earlier", async () => {
   await using gateway = await createGateway({ tokens: { keys: checking }, resumeWindowMs: 500 });

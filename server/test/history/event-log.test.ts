@@ -16,6 +16,7 @@ const BOUNDS = {
   bytes: 1 << 30,
   latest: false,
   key: "",
+  durable: false,
 };
 
 /** Appends runs of one event each. @returns the memory of each */

@@ -17,7 +17,7 @@ test("HIST-5, F27: a history file that is changed in any way is no reason not to
   {
     await using gateway = await createGateway({ historyFile: good });
     using client = await RawClient.connect(gateway);
-    const history = { events: 0, seconds: 1e9, latest: false, onDemand: false };
+    const history = { events: 0, seconds: 1e9, latest: false, onDemand: false, durable: false };
     client.say({ kind: "OpenProducer", request: 1, channel: "a", schema: SCHEMA, history });
     const { channel, producer } = await client.next("ProducerOpened");
     for (let raised = 1; raised <= EVENTS; raised++) {

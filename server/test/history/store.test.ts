@@ -1,106 +1,212 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
-import { EventsFrame, encodeRun } from "@jecho/shared/internal";
-import { afterEach, beforeEach, expect, test } from "vitest";
-import type { LoggedRun } from "../../src/history/event-log.ts";
-import { HistoryStore } from "../../src/history/store.ts";
+import { TestNats, whyNoNats } from "@jecho/e2e/nats";
+import { connect } from "@nats-io/transport-node";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { FileStore } from "../../src/history/file-store.ts";
+import type { HistoryStore } from "../../src/history/store.ts";
+import type { Stored } from "../../src/history/stored.ts";
+import { StreamStore } from "../../src/history/stream-store.ts";
+import { fill, NAME, range, retention, runOf, seqs, TYPE } from "./runs.ts";
 
-import { seeded } from "../seeded.ts";
+/* What each implementation of a store of histories has to do. */
 
-const NAME = "winds/surface";
-const retention = { events: 100, seconds: Number.POSITIVE_INFINITY, bytes: 1 << 20, latest: false, key: "" };
+const DERIVED = `${NAME} even`;
+const NOTHING = new Set<number>();
 
-let folder: string;
-let file: string;
+/** Opens a store that has what the ones before it have stored. */
+type Opener = () => Promise<HistoryStore>;
 
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "jecho-"));
-  file = join(folder, "history.sqlite");
-});
-afterEach(() => rm(folder, { recursive: true }));
+async function byFile(): Promise<Opener> {
+  const folder = await mkdtemp(join(tmpdir(), "jecho-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  return () => FileStore.open(join(folder, "history.sqlite"), expect.unreachable);
+}
 
-/** A gateway that ends before it has kept an event. */
-async function begin(epoch: number, firstSeq: number): Promise<void> {
-  const store = await HistoryStore.open(file, expect.unreachable);
-  store.beginEpoch(NAME, { epoch, firstSeq }, retention);
+async function byNats(): Promise<Opener> {
+  const nats = await TestNats.start();
+  onTestFinished(() => nats.stop());
+  return async () => {
+    const connection = await connect({ servers: nats.address });
+    onTestFinished(() => connection.close());
+    return StreamStore.open(connection, "test", 1, {
+      isMember: () => true,
+      isHome: () => true,
+      lost: expect.unreachable,
+      failed: expect.unreachable,
+      log: expect.unreachable,
+    });
+  };
+}
+
+/** Ends once all is stored, as a gateway does. */
+async function end(store: HistoryStore): Promise<void> {
+  await store.settled();
   store.close();
 }
 
-async function epochs(): Promise<number[] | undefined> {
-  const store = await HistoryStore.open(file, expect.unreachable);
-  const stored = store.load(NAME);
-  store.close();
-  return stored?.epochs.map(({ epoch }) => epoch);
+/** What the next gateway finds. */
+async function found(open: Opener, name = NAME): Promise<Stored | undefined> {
+  const store = await open();
+  await store.fetch(NAME);
+  const stored = store.load(name);
+  await end(store);
+  return stored;
 }
 
-test("HIST-5: epochs that begin with the same event, for the gateway ended before it, are known in their order, whatever their numbers", async () => {
-  await begin(70, 1);
-  await begin(90, 5);
-  await begin(20, 5);
-  await begin(50, 5);
-  await begin(10, 8);
-  expect(await epochs()).toEqual([70, 90, 20, 50, 10]);
-});
+const withoutNats = await whyNoNats();
 
-test("HIST-5: a file of before epochs had their order in it goes on", async () => {
-  const database = new DatabaseSync(file);
-  database.exec(`
-    CREATE TABLE epochs (
-      channel TEXT NOT NULL, epoch INTEGER NOT NULL, first_seq INTEGER NOT NULL, events REAL, seconds REAL, latest INTEGER NOT NULL,
-      PRIMARY KEY (channel, first_seq, epoch)
-    ) WITHOUT ROWID;
-    INSERT INTO epochs VALUES ('${NAME}', 70, 1, 100, NULL, 0), ('${NAME}', 20, 5, 100, NULL, 0);
-  `);
-  database.close();
-  await begin(90, 9);
-  await begin(30, 9);
-  expect(await epochs()).toEqual([70, 20, 90, 30]);
-});
+describe.each<[string, () => Promise<Opener>, string | undefined]>([
+  ["a file", byFile, undefined],
+  ["JetStream", byNats, withoutNats],
+])("in %s", (_, begin, whyNot) => {
+  test.skipIf(whyNot)(
+    "HIST-5: the next gateway finds runs, provenance, numberings, types and bounds",
+    async () => {
+      const open = await begin();
+      const store = await open();
+      await store.fetch(NAME);
+      expect(store.load(NAME)).toBeUndefined();
+      store.beginEpoch(
+        NAME,
+        { epoch: 70, firstSeq: 1 },
+        { ...retention, latest: true, key: "n", seconds: 60 },
+      );
+      store.addType(NAME, TYPE.token, TYPE.schema);
+      await store.append(NAME, runOf(1, 70, { count: 3, by: "the sim's own" }));
+      await store.append(NAME, runOf(4, 70));
+      await end(store);
+      const stored = await found(open);
+      expect(stored?.runs.map(({ at, source, origin, by }) => ({ at, source, origin, by }))).toEqual([
+        { at: 1000, source: 5n, origin: 7n, by: "the sim's own" },
+        { at: 4000, source: 5n, origin: 7n, by: "" },
+      ]);
+      const [first] = stored?.runs ?? [];
+      expect(first?.frame.raw()).toEqual(runOf(1, 70, { count: 3 }).frame.raw());
+      expect(stored?.nextSeq).toBe(5);
+      expect(stored?.epochs.map(({ epoch, firstSeq }) => [epoch, firstSeq])).toEqual([[70, 1]]);
+      expect(stored?.types.map(({ token }) => token)).toEqual([TYPE.token]);
+      expect(stored?.retention).toMatchObject({ events: 1000, seconds: 60, latest: true, key: "n" });
+    },
+  );
 
-test("HIST-5: wherever a bit of the file is flipped, rows that are lost are told, also where their keys were damaged", async () => {
-  const [channels, runs] = [[NAME, `${NAME} even`], 60];
-  {
-    const store = await HistoryStore.open(file, expect.unreachable);
-    for (const name of channels) {
-      store.beginEpoch(name, { epoch: 7, firstSeq: 1 }, retention);
-      for (let seq = 1; seq <= runs; seq++) store.append(name, storedRun(seq));
+  test.skipIf(whyNot)("HIST-5: numberings are known in their order, one behind the other", async () => {
+    const open = await begin();
+    for (const [epoch, first, last] of [
+      [70, 1, 4],
+      [20, 5, 4],
+      [50, 5, 8],
+    ] as const) {
+      const store = await open();
+      await store.fetch(NAME);
+      store.load(NAME);
+      fill(store, NAME, epoch, first, last);
+      await end(store);
     }
-    store.close();
-  }
-  const whole = await readFile(file);
-  const random = seeded(11);
-  let silent = 0;
-  let damaged = 0;
-  for (let n = 0; n < 1000; n++) {
-    const flipped = Buffer.from(whole);
-    // Behind the header.
-    const at = 100 + Math.floor(random() * (whole.byteLength - 100));
-    flipped[at] = (flipped[at] as number) ^ (1 << Math.floor(random() * 8));
-    const copy = join(folder, `flipped-${n}`);
-    await writeFile(copy, flipped);
-    const lines: string[] = [];
-    const store = await HistoryStore.open(copy, line => lines.push(line));
-    const kept = channels.map(name => store.load(name)?.runs.length ?? 0);
-    store.close();
-    if (lines.some(line => line.includes("is damaged"))) {
-      // What goes on in a new file is sound.
-      (await HistoryStore.open(copy, expect.unreachable)).close();
-    }
-    await Promise.all([copy, `${copy}.damaged-1`].map(path => rm(path, { force: true })));
-    if (lines.length > 0) damaged++;
-    else if (kept.some(count => count < runs)) silent++;
-  }
-  expect(silent).toBe(0);
-  // Most flips are in events: their rows are left out.
-  expect(damaged).toBeGreaterThan(100);
-});
+    const stored = await found(open);
+    expect(stored?.epochs.map(({ epoch, firstSeq }) => [epoch, firstSeq])).toEqual([
+      [70, 1],
+      [20, 5],
+      [50, 5],
+    ]);
+    expect(seqs(stored)).toEqual(range(1, 8));
+  });
 
-function storedRun(seq: number): LoggedRun {
-  const bytes = new Uint8Array(200).fill(seq);
-  const header = { channel: 1, producer: 1, raised: seq, token: 0n, parameters: 0, flags: 0 };
-  const frame = EventsFrame.at(encodeRun(header, [{ bytes, start: 0, end: bytes.byteLength }]));
-  frame.stamp(7, seq);
-  return { frame, source: 5n, origin: 0n, by: "", at: seq };
-}
+  test.skipIf(whyNot)("HIST-1: what is beyond the bounds goes, but for the newest of each key", async () => {
+    const open = await begin();
+    const store = await open();
+    await store.fetch(NAME);
+    fill(store, NAME, 70, 1, 20, true);
+    await store.settled();
+    store.trim(NAME, 11, new Set([3]));
+    await store.append(NAME, runOf(21, 70));
+    await end(store);
+    const left = seqs(await found(open));
+    expect(left.filter(seq => seq > 10)).toEqual(range(11, 21));
+    expect(left).toContain(3);
+  });
+
+  test.skipIf(whyNot)("HIST-1: a channel that goes on for long keeps to its bounds", async () => {
+    const open = await begin();
+    const store = await open();
+    await store.fetch(NAME);
+    store.beginEpoch(NAME, { epoch: 70, firstSeq: 1 }, retention);
+    for (let seq = 1; seq <= 600; seq++) {
+      const stored = store.append(NAME, runOf(seq, 70));
+      if (seq % 20 !== 0) continue;
+      await stored;
+      store.trim(NAME, seq - 9, NOTHING);
+    }
+    await end(store);
+    const stored = await found(open);
+    expect(seqs(stored).length).toBeLessThan(60);
+    expect(seqs(stored).slice(-10)).toEqual(range(591, 600));
+    expect(stored?.epochs).toHaveLength(1);
+  });
+
+  test.skipIf(whyNot)("HIST-5: what is derived is stored apart, and forgotten alone", async () => {
+    const open = await begin();
+    const store = await open();
+    await store.fetch(NAME);
+    fill(store, NAME, 70, 1, 5);
+    fill(store, DERIVED, 71, 1, 3);
+    await end(store);
+    expect(seqs(await found(open, DERIVED))).toEqual(range(1, 3));
+    const next = await open();
+    await next.fetch(NAME);
+    next.load(NAME);
+    next.load(DERIVED);
+    next.forget(DERIVED);
+    await end(next);
+    expect(await found(open, DERIVED)).toBeUndefined();
+    expect(seqs(await found(open))).toEqual(range(1, 5));
+  });
+
+  test.skipIf(whyNot)(
+    "HIST-5: a channel that is forgotten and begins again has nothing of before",
+    async () => {
+      const open = await begin();
+      const store = await open();
+      await store.fetch(NAME);
+      fill(store, NAME, 70, 1, 5);
+      store.forget(NAME);
+      fill(store, NAME, 90, 1, 2);
+      await end(store);
+      const stored = await found(open);
+      expect(seqs(stored)).toEqual([1, 2]);
+      expect(stored?.epochs.map(({ epoch }) => epoch)).toEqual([90]);
+    },
+  );
+
+  test.skipIf(whyNot)("HIST-1: a run of any size is stored whole, between others", async () => {
+    const open = await begin();
+    const store = await open();
+    await store.fetch(NAME);
+    fill(store, NAME, 70, 1, 2);
+    void store.append(NAME, runOf(3, 70, { bytes: 5 << 20 }));
+    void store.append(NAME, runOf(4, 70));
+    await end(store);
+    const stored = await found(open);
+    expect(seqs(stored)).toEqual(range(1, 4));
+    const [large, written] = [stored?.runs[2], runOf(3, 70, { bytes: 5 << 20 })];
+    expect(Buffer.compare(large?.frame.raw() as Uint8Array, written.frame.raw())).toBe(0);
+  });
+
+  test.skipIf(whyNot)(
+    "DEL-3: what a run's promise says is stored the next gateway finds, whatever ends this one",
+    async () => {
+      const open = await begin();
+      const store = await open();
+      await store.fetch(NAME);
+      store.beginEpoch(NAME, { epoch: 70, firstSeq: 1 }, retention);
+      const promises = range(1, 200).map(seq => store.append(NAME, runOf(seq, 70)));
+      await promises[99];
+      // No word of leave.
+      store.close();
+      const stored = seqs(await found(open));
+      expect(stored.length).toBeGreaterThanOrEqual(100);
+      expect(stored).toEqual(range(1, stored.length));
+    },
+  );
+});

@@ -55,7 +55,7 @@ export class ScriptedGateway {
   ask(): void {}
 }
 
-const NO_HISTORY = { events: 0, seconds: 0, latest: false, onDemand: false };
+const NO_HISTORY = { events: 0, seconds: 0, latest: false, onDemand: false, durable: false };
 const NO_TYPE = new Uint8Array(0);
 const PASSING = new JechoError("OVERLOADED");
 const FINAL = new JechoError("TYPE_MISMATCH");

@@ -21,7 +21,7 @@ function producerAt(elsewhere: number): ProducerEndpoint {
     token: 0n,
     offers: undefined,
     context: new Map(),
-    history: { events: 0, seconds: 0, latest: false, onDemand: false },
+    history: { events: 0, seconds: 0, latest: false, onDemand: false, durable: false },
     key: "",
   };
   const port: PortEnd = {
