@@ -1,8 +1,10 @@
 import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { connect } from "@jecho/client";
 import { startModulating } from "@jecho/client/modulating";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { createGateway, type Gateway } from "@jecho/server";
+import { afterEach, beforeEach, expect, inject, test, vi } from "vitest";
 import { numbered } from "./placement-rig.ts";
 import { Inbox, PATIENT, startRig, Tick } from "./rig.ts";
 
@@ -66,4 +68,28 @@ test("MOE-18: one that cannot be started is tried again, and the gateway runs me
 test("MOE-18: a gateway closes while its process for modulators is waited for", async () => {
   process.execPath = join(folder, "nothing");
   await using _ = await startRig({ modulating: startModulating });
+});
+
+test("MOE-18: where gateways share a port, each leads its process for modulators to itself", async () => {
+  const addresses: string[] = [];
+  const start = (port: number): Promise<Gateway> =>
+    createGateway({
+      port,
+      sharePort: true,
+      modulating: address => {
+        addresses.push(address);
+        return { ready: Promise.resolve(), close: () => Promise.resolve() };
+      },
+    });
+  await using first = await start(0);
+  await using second = await start(first.port);
+  expect(second.port).toBe(first.port);
+  // At the shared port some of these would find the other one.
+  for (const [i, { identity }] of [first, second].entries()) {
+    for (let n = 0; n < 8; n++) {
+      await using session = connect(addresses[i] as string, { place: inject("place"), name: `${n}` });
+      await session.ready();
+      expect(session.gateway).toBe(identity);
+    }
+  }
 });
