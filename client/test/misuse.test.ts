@@ -65,6 +65,8 @@ test("what is no address, no place, no type and no name is refused where it is g
     "place is one of here, worker, shared",
   );
   expect(() => connect("localhost:1", { queue: { whenFull: untyped("latest") } })).toThrow("drop-oldest");
+  for (const name of ["others", "neighbours"])
+    expect(() => connect("localhost:1", { [name]: "localhost:2" })).toThrow(`${name} is a list`);
   await using rig = await startRig();
   const session = rig.session();
   expect(() => session.channel("a", untyped<typeof Tick>({ n: "uint32" }))).toThrow(

@@ -112,8 +112,8 @@ export function textOf({ place, secure }: GatewayAddress): string {
 }
 
 /** Addresses of a session's neighbours. @throws JechoError `ARGUMENT_INVALID` */
-export function neighbourAddresses(neighbours: readonly Neighbour[] = []): GatewayAddress[] {
-  return neighbours.map(neighbour => {
+export function neighbourAddresses(neighbours: readonly Neighbour[] | undefined): GatewayAddress[] {
+  return listOf("neighbours", neighbours).map(neighbour => {
     checkOptions<Neighbour>("neighbours", neighbour, NEIGHBOUR);
     checkToken(neighbour.token);
     return parseAddress(neighbour.address);
@@ -128,6 +128,11 @@ export function optionsAt(
   for (const { address, ...own } of neighbours)
     if (urlOf(parseAddress(address)) === urlOf(there)) return { ...same, ...own };
   return same;
+}
+
+function listOf<T>(name: string, list: readonly T[] = []): readonly T[] {
+  if (Array.isArray(list)) return list;
+  throw new JechoError("ARGUMENT_INVALID", `${name} is a list, not a ${typeof list}`);
 }
 
 function checkToken(token: unknown): void {
@@ -149,7 +154,7 @@ export function concentratorOptions(gateway: GatewayAddress, options: ConnectOpt
   checkToken(options.token);
   return {
     url: urlOf(gateway),
-    others: (options.others ?? []).map(address => urlOf(parseAddress(address))),
+    others: listOf("others", options.others).map(address => urlOf(parseAddress(address))),
     name: options.name ?? "",
     backoff: options.backoff ?? {},
     connectTimeoutMs: options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
