@@ -6,6 +6,7 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import * as modules from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { isMainThread } from "node:worker_threads";
 
 const folder = fileURLToPath(new URL("../node_modules/.cache/jecho-stripped", import.meta.url));
 
@@ -28,8 +29,8 @@ function stripped(text) {
   }
 }
 
-// The runners themselves have their own way with TypeScript.
-if (modules.registerHooks !== undefined && process.argv[1]?.endsWith(".ts"))
+// The runners themselves have their own way with TypeScript; threads that tests start in them have not.
+if (modules.registerHooks !== undefined && (process.argv[1]?.endsWith(".ts") || !isMainThread))
   modules.registerHooks({
     load(url, context, next) {
       if (!url.startsWith("file:") || !url.endsWith(".ts")) return next(url, context);
