@@ -5,7 +5,7 @@ import { isTierFunction } from "./tier-functions.ts";
 /** Steps of a call of one of the engine's own functions. Constants and variables are read by the instruction that takes them; all others are a step each, which takes a nanosecond at most. */
 const CALL_STEPS = 16;
 /** Steps of a call of one of the tier's functions, which look things up. */
-const TIER_STEPS = 80;
+const TIER_STEPS = 40;
 
 /** Steps for one run of events: the producer's own thread is held for so many nanoseconds. */
 export const MOST_PER_RUN = 4_000_000;
