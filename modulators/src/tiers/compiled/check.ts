@@ -75,6 +75,8 @@ export interface CheckedProgram {
   readonly state: string;
   /** Comparisons that hold for every event which it lets through. An event for which they do not changes nothing. */
   readonly guards: readonly Guard[];
+  /** Whether the class looks at the values that it is given, and may refuse them. */
+  readonly isChecked: boolean;
 }
 
 /**
@@ -292,6 +294,7 @@ function checkOnce(
     isAlone: keeps || outputs.plans.some(({ parts: all }) => all.some(({ from }) => from === "array")),
     state: [...fields.values()].map(fieldText).join(),
     guards,
+    isChecked: text.checks.size > 0,
   };
 }
 

@@ -76,7 +76,7 @@ class CompiledSandbox implements Sandbox {
   readonly #shared: SharedInstances;
   /** Undefined while nothing waits. */
   #queue: PassQueue | undefined;
-  readonly #queueEvents: number;
+  readonly #limits: Limits;
   readonly #mostPerEvent: number;
   #instances: ProgramInstances | undefined;
   readonly #arrays: KeptArrays;
@@ -97,11 +97,11 @@ class CompiledSandbox implements Sandbox {
     this.#window = window;
     this.#arrays = new KeptArrays(window.heap);
     this.#shared = shared;
-    this.#queueEvents = limits.queueEvents;
+    this.#limits = limits;
   }
 
   get heldBytes(): number {
-    return this.#arrays.bytes + this.#keptBytes;
+    return this.#arrays.bytes + this.#keptBytes + (this.#queue?.bytes ?? 0);
   }
 
   load(): void {}
@@ -122,7 +122,7 @@ class CompiledSandbox implements Sandbox {
       input,
       output,
       parameters: JSON.parse(parameters === "" ? "null" : parameters),
-      queueEvents: this.#queueEvents,
+      queueEvents: this.#limits.queueEvents,
     });
     for (const { name, version, state } of objects) {
       this.#instances.begin(name, state);
@@ -318,7 +318,8 @@ class CompiledSandbox implements Sandbox {
       leaving.add(event, type, urgent);
       return 0;
     }
-    this.#queue ??= new PassQueue(this.#queueEvents);
+    const { queueEvents, memoryMiB } = this.#limits;
+    this.#queue ??= new PassQueue(queueEvents, memoryMiB << 20);
     return this.#queue.keep(event, event.first, { versions: this.#versions, urgent, type }, given);
   }
 

@@ -16,7 +16,7 @@ import {
   type TextVerdict,
 } from "./compiler.ts";
 import { type CostFormula, costText, MOST_PER_RUN, overlong, stepsFor } from "./cost.ts";
-import { dataAt } from "./data-shape.ts";
+import { dataAt, shapeOf, shapeText } from "./data-shape.ts";
 import { GuardedChannel } from "./guarded-channel.ts";
 import type { Guard } from "./guards.ts";
 import { Refusal } from "./refusal.ts";
@@ -143,16 +143,27 @@ export class CompiledTier extends LocalTier {
   /** Modulators that cannot go on with this state; the others' is that from here on. */
   misfitsOfState({ object, version, state, derived: only = 0 }: StateUpdate): Misfit[] {
     if (state === "") return [];
+    // Many read the same object: the program of none is another one where the shape is not.
+    const shapes = new Map<string, string>();
+    const shapeIn = (json: string): string => {
+      const shape = shapes.get(json) ?? shapeOfState(json);
+      shapes.set(json, shape);
+      return shape;
+    };
     return this.#misfits(this.#compiled.keys(), compiled => {
       const { request } = compiled;
       const { modulator, derived } = request;
       if (only !== 0 && only !== derived) return undefined;
       const read = modulator.objects.filter(one => one.object === object && (!one.lazy || only !== 0));
       if (read.length === 0) return undefined;
+      const isAlike = read.every(one => shapeIn(one.state) === shapeIn(state));
       const objects = modulator.objects.map(one => (read.includes(one) ? { ...one, version, state } : one));
       compiled.request = { ...request, modulator: { ...modulator, objects } };
       for (const [token, program] of compiled.programs) {
-        const verdict = program && this.#verdictOn(compiled.request, this.#typeOf(compiled, token));
+        const isSame = program?.isChecked === false && isAlike;
+        const verdict = isSame
+          ? program
+          : program && this.#verdictOn(compiled.request, this.#typeOf(compiled, token));
         if (verdict instanceof Refusal) return verdict;
         if (verdict !== undefined && verdict.state !== compiled.state)
           return new Refusal(`the shared object "${object}" makes a field of another kind`);
@@ -308,6 +319,11 @@ function dataOf({ parameters, objects }: InstallRequest["modulator"]): GivenData
     parameters: JSON.parse(parameters === "" ? "null" : parameters) as unknown,
     objects: Object.fromEntries(objects.map(({ name, state }) => [name, JSON.parse(state) as unknown])),
   };
+}
+
+/** The shape of a state as text; "" where there is none as yet. */
+function shapeOfState(json: string): string {
+  return json === "" ? "" : shapeText(shapeOf(JSON.parse(json)));
 }
 
 /** Whether a guard compares with a value of a shared object. */

@@ -34,15 +34,10 @@ interface ReadText {
   readonly number: number;
 }
 
-/** Verdicts on a text for data of one shape: more than one where it reads values of its parameters as names. */
-interface ShapeVerdicts {
-  /** Paths of these values. */
-  readonly pinned: Set<string>;
-  /** By these values. */
-  readonly verdicts: Map<string, TextVerdict>;
-}
-
-const verdicts = new Map<string, ShapeVerdicts>();
+/** By text, type, shapes of the data, and the values that `pinned` tells. */
+const verdicts = new Map<string, TextVerdict>();
+/** Paths of the parameters whose values programs are made of, by text, type and shapes. */
+const pinned = new Map<string, Set<string>>();
 /** By their sources. */
 const texts = new Map<string, ReadText>();
 let newest = 0;
@@ -58,20 +53,18 @@ export function compileText(source: string, writer: Type, data: GivenData): Text
   if (text instanceof Refusal) return text;
   const [parameters, objects] = [shapeOf(data.parameters), shapeOf(data.objects)];
   const key = `${number} ${writer.token} ${shapeText(parameters)} ${shapeText(objects)}`;
-  const known = verdicts.get(key) ?? { pinned: new Set(), verdicts: new Map<string, TextVerdict>() };
-  if (!verdicts.has(key)) keep(verdicts, key, known);
-  const { pinned } = known;
-  const values = (): string => JSON.stringify(Array.from(pinned, path => dataAt(data, path.split("\n"))));
-  let verdict = known.verdicts.get(values());
+  const paths = pinned.get(key) ?? new Set();
+  if (!pinned.has(key)) keep(pinned, key, paths);
+  const valueAt = (path: string): unknown => dataAt(data, path.split("\n"));
+  const full = (): string => `${key} ${JSON.stringify(Array.from(paths, path => [path, valueAt(path)]))}`;
+  let verdict = verdicts.get(full());
   if (verdict === undefined) {
-    const before = pinned.size;
     const pin = (path: string): unknown => {
-      pinned.add(path);
-      return dataAt(data, path.split("\n"));
+      paths.add(path);
+      return valueAt(path);
     };
     verdict = attempt(source, () => made(text, { writer, parameters, objects, pin }));
-    if (pinned.size > before) known.verdicts.clear();
-    keep(known.verdicts, values(), verdict);
+    keep(verdicts, full(), verdict);
   }
   return verdict;
 }

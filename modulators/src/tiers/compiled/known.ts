@@ -196,7 +196,13 @@ export type Binding =
   | { readonly is: "refused"; readonly why: string };
 
 /** Blocks in one another: a name is looked for in each. */
-export const MOST_DEPTH = 200;
+const MOST_DEPTH = 200;
+
+/** The depth of a block in another one. @throws Refusal */
+export function depthIn(outer: number): number {
+  if (outer === MOST_DEPTH) throw new Refusal(`it has more than ${MOST_DEPTH} blocks in one another`);
+  return outer + 1;
+}
 
 /** Names of a block, and what they mean. */
 export class CodeScope {
@@ -206,8 +212,7 @@ export class CodeScope {
 
   constructor(outer?: CodeScope) {
     this.#outer = outer;
-    this.#depth = outer === undefined ? 1 : outer.#depth + 1;
-    if (this.#depth > MOST_DEPTH) throw new Refusal(`it has more than ${MOST_DEPTH} blocks in one another`);
+    this.#depth = depthIn(outer === undefined ? 0 : outer.#depth);
   }
 
   set(name: string, binding: Binding): void {

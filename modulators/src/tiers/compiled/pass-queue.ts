@@ -14,12 +14,19 @@ interface WaitingPass {
 /** The queue of a compiled modulator: as that of a `FifoModulator`, it holds what is let through while the transport is not ready. */
 export class PassQueue {
   readonly #most: number;
+  readonly #mostBytes: number;
   #waiting: WaitingPass[] = [];
+  #bytes = 0;
   #given = 0;
 
-  /** @param most events that wait; beyond that the oldest fall out */
-  constructor(most: number) {
+  /** @param most events that wait, of so many bytes; beyond that the oldest fall out */
+  constructor(most: number, mostBytes: number) {
     this.#most = most;
+    this.#mostBytes = mostBytes;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
   }
 
   /** The modulator has been given so many events. */
@@ -47,15 +54,20 @@ export class PassQueue {
   ): number {
     const own = bytes.slice(bounds[2 * index], bounds[2 * index + 1]);
     this.#waiting.push({ ...pass, bytes: own, given: this.#given + given });
-    if (this.#waiting.length <= this.#most) return 0;
-    this.#waiting.shift();
-    return 1;
+    this.#bytes += own.byteLength;
+    let dropped = 0;
+    while (this.#waiting.length > this.#most || this.#bytes > this.#mostBytes) {
+      this.#bytes -= this.#waiting.shift()?.bytes.byteLength ?? 0;
+      dropped++;
+    }
+    return dropped;
   }
 
   /** Hands on what waits: events of one type and made with the same versions together, urgent ones alone. */
   flush(emit: Emit): void {
     const waiting = this.#waiting;
     this.#waiting = [];
+    this.#bytes = 0;
     let from = 0;
     waiting.forEach((pass, i) => {
       const next = waiting[i + 1];

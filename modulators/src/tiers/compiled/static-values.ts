@@ -1,4 +1,5 @@
 import type { Expression, Node, Property, SpreadElement } from "acorn";
+import { depthIn } from "./known.ts";
 import type { FunctionNode } from "./module-text.ts";
 import { refuse } from "./refusal.ts";
 
@@ -46,13 +47,15 @@ const OPERATORS: Readonly<Record<string, (a: number, b: number) => unknown>> = {
 /** Methods of texts and lists, likewise. */
 const METHODS = new Set(["includes", "indexOf", "startsWith", "endsWith"]);
 
-/** StaticScope of a block. */
+/** Names of a block, and their values. */
 export class StaticScope {
+  readonly #depth: number;
   readonly #outer: StaticScope | undefined;
   readonly #values = new Map<string, unknown>();
 
   constructor(outer?: StaticScope) {
     this.#outer = outer;
+    this.#depth = depthIn(outer === undefined ? 0 : outer.#depth);
   }
 
   has(name: string): boolean {
@@ -130,6 +133,7 @@ export abstract class StaticValues {
       case "BinaryExpression": {
         const a = this.value(node.left as Expression, names);
         const b = this.value(node.right, names);
+        if (typeof a === "string" && typeof b === "string") this.step(node, a.length);
         if (node.operator === "===") return a === b;
         if (node.operator === "!==") return a !== b;
         const operator = OPERATORS[node.operator];
@@ -193,7 +197,9 @@ export abstract class StaticValues {
     const isList = Array.isArray(target) && (name === "includes" || name === "indexOf");
     if (!METHODS.has(name) || (!isText && !isList))
       return refuse(node, `this call of ${name} in a static check is not compiled`);
-    this.step(node, target.length);
+    // A list's texts may each be as long as the one that is looked for.
+    const [wanted] = args;
+    this.step(node, target.length * (isList && typeof wanted === "string" ? 1 + wanted.length : 1));
     const method = (target as unknown as Record<string, (...all: unknown[]) => unknown>)[name];
     return method?.apply(target, args);
   }

@@ -1,7 +1,7 @@
 /** Bytes of the smallest block. Others are twice as large, or four times, and so on. */
 const LEAST_BYTES = 64;
 /** Bytes that all blocks take at most. */
-const MOST_BYTES = 1 << 30;
+const MOST_BYTES = 512 << 20;
 const PAGE = 65_536;
 
 /** The part of a memory behind its fixed places, in blocks that are given back: what modulators keep, and events that are larger than others. */
@@ -30,7 +30,11 @@ export class WindowHeap {
     const missing = at + size - this.#memory.buffer.byteLength;
     if (at + size - this.#start > MOST_BYTES) return undefined;
     if (missing > 0) {
-      this.#memory.grow(Math.ceil(missing / PAGE));
+      try {
+        this.#memory.grow(Math.ceil(missing / PAGE));
+      } catch {
+        return undefined;
+      }
       this.#onGrown();
     }
     this.#top = at + size;

@@ -388,3 +388,23 @@ test("the same text for the same types has one verdict", () => {
   const source = functionSource("event => event.height > 12345");
   expect(verdictOn(source)).toBe(verdictOn(source));
 });
+
+test("MOE-27: parameters that are read as names have verdicts for their own values, in whatever order these come", () => {
+  const text = functionSource(
+    "(event, { parameters: { a, b, c } }) => event[a] === 1 && (a === 'x' ? event[b] : event[c]) === 2",
+  );
+  const Point = type("Point", { x: "int32", y: "int32", z: "int32" });
+  const readsOf = (a: string, b: string, c: string): readonly string[] => {
+    const verdict = compileText(text, Point, { parameters: { a, b, c }, objects: {} });
+    if (verdict instanceof Refusal) throw verdict;
+    return verdict.reads.toSorted();
+  };
+  for (const [a, b, c] of [
+    ["x", "y", "z"],
+    ["z", "y", "x"],
+    ["x", "z", "y"],
+    ["y", "z", "x"],
+    ["x", "y", "z"],
+  ] as const)
+    expect(readsOf(a, b, c), `${a} ${b} ${c}`).toEqual([...new Set([a, b, c])].toSorted());
+});

@@ -1,7 +1,7 @@
 import { modulatorFrom } from "@jecho/modulators";
 import { encodeEvent, type } from "@jecho/shared";
 import { expect, test } from "vitest";
-import { Bench, CHANNEL, Reading, readings, sharedObject } from "./compiled-bench.ts";
+import { Bench, CHANNEL, DERIVED, Reading, readings, sharedObject } from "./compiled-bench.ts";
 import { functionSource } from "./function-source.ts";
 
 const ofClass = (body: string): string =>
@@ -152,4 +152,15 @@ test("MOE-27: an array that goes out costs what it takes to write it", async () 
   expect([bench.placement?.tier, bench.stations.length]).toEqual(["compiled", 200]);
   bench.enqueue(Reading, Array.from({ length: 1000 }, (_, i) => readings(i)).flat());
   expect(bench.placement?.why).toContain("more steps than its producer allows");
+});
+
+test("MOE-28: events that wait have no more bytes than a modulator's memory: the oldest fall out", async () => {
+  await using bench = new Bench({ limits: { memoryMiB: 1 } });
+  await bench.install(modulatorFrom(() => true));
+  bench.environment.flow(DERIVED, false);
+  for (const station of [1, 2, 3, 4, 5, 6])
+    bench.enqueue(Reading, [{ station, celsius: new Float32Array(65_000) }]);
+  expect(bench.environment.modulators.get(DERIVED)?.dropped).toBe(2);
+  bench.environment.flow(DERIVED, true);
+  expect(bench.stations).toEqual([3, 4, 5, 6]);
 });

@@ -75,3 +75,13 @@ test("a check that lets one value pass refuses another one of the same shape", (
   expect(whyNot(check, "", { every: 3 })).toBe("");
   expect(whyNot(check, "", { every: 4 })).toContain("refuses what the modulator is given");
 });
+
+test("MOE-27: a check that compares long texts, or stands in many blocks, takes the producer no long time", () => {
+  const [a, b] = ["x".repeat(3000), "x".repeat(3000)];
+  const often = (act: string): string =>
+    `static check({ a, b, list }) { for (let i = 0; i < 100; i++) ${act} }`;
+  for (const act of ["if (a !== b) throw 1;", "if (list.includes(a)) throw 1;"])
+    expect(whyNot(often(act), "", { a, b, list: [`${b}y`, "z"] })).toContain("takes so long");
+  const deep = `static check() { ${"{".repeat(300)} ${"}".repeat(300)} }`;
+  expect(whyNot(deep)).toContain("blocks in one another");
+});
