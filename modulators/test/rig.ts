@@ -24,13 +24,16 @@ const PATIENT = { callMs: 5000, installMs: 5000 };
 /** The deadlines of MOE-11, for suites that are about them. */
 export const USUAL = { callMs: 50, installMs: 250 };
 
-/** An instance of QuickJS that stays: V8 compiles it once for all threads that have one at a time, which is most of each host's start. */
-const stays =
-  inject("modulatorPlace") === "quickjs"
-    ? import("../src/generated/quickjs.mjs").then(({ newQuickJSWASMModuleFromVariant, variant }) =>
-        newQuickJSWASMModuleFromVariant(variant),
-      )
-    : undefined;
+let quickJs: Promise<unknown> | undefined;
+
+/** Has an instance of QuickJS stay: V8 compiles it once for all threads that have one at a time, which is most of each host's start. */
+function quickJsStays(place: PlaceName | undefined): Promise<unknown> | undefined {
+  if (place === "quickjs")
+    quickJs ??= import("../src/generated/quickjs.mjs").then(({ newQuickJSWASMModuleFromVariant, variant }) =>
+      newQuickJSWASMModuleFromVariant(variant),
+    );
+  return quickJs;
+}
 
 export interface RigOptions {
   readonly place?: PlaceName;
@@ -122,6 +125,7 @@ export class Rig implements AsyncDisposable {
     modulator: Modulator,
     { schema = grid.schema, delegate, context, capabilities, behind = 0, by = "" }: InstallOptions = {},
   ): Promise<number> {
+    const stays = quickJsStays(this.place);
     if (stays !== undefined) await stays;
     const derived = this.#derived++;
     if (this.place === "local" && !this.host.trust(modulator.source)) {
@@ -201,6 +205,7 @@ export async function openBench<In, Out = In>(
   handler: HandlerPair | Modulator,
   options: BenchOptions<In> = {},
 ): Promise<ModulatorBench<In, Out>> {
-  await stays;
-  return ModulatorBench.open<In, Out>(handler, { ...options, place: inject("modulatorPlace") });
+  const place = inject("modulatorPlace");
+  await quickJsStays(place);
+  return ModulatorBench.open<In, Out>(handler, { ...options, place });
 }

@@ -117,6 +117,7 @@ test("what is no page may do nothing, and nobody is told how much a gateway has"
     channels: 0,
     derivedChannels: 0,
     historyBytes: 0,
+    historyWaitingBytes: 0,
     blocking: 0,
     gateways: 1,
     queueBytes: 0,

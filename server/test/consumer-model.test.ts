@@ -133,6 +133,7 @@ test("MOE-6, DEL-7: when all have gone for good, and nobody came back in time, t
       channels: 0,
       derivedChannels: 0,
       historyBytes: 0,
+      historyWaitingBytes: 0,
       blocking: 0,
       gateways: 1,
       queueBytes: 0,
