@@ -59,6 +59,11 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
 const LATER = [
   "./page-here.js",
   "../producer/producing.js",
+  "./elsewhere.js",
+  "./overview.js",
+  "./inheritance.js",
+  "./iteration.js",
+  "./page-host.js",
   "../concentrator/production.js",
   "./tiers/browser-environment.js",
   "./generated/worker-source.mjs",

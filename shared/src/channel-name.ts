@@ -34,7 +34,7 @@ export function parseChannelName(text: string, path = ""): ChannelName {
   if (server === "" || (server.startsWith("~") && !hasIdentity) || (at !== undefined && !hasIdentity)) {
     throw new JechoError(
       "CHANNEL_NAME_INVALID",
-      `"${text.slice(0, 200)}" is not of the form jecho://HOST:PORT/NAME, nor of jecho://IDENTITY/NAME or jecho://IDENTITY/NAME?at=ADDRESS with ~ and 24 hexadecimal digits`,
+      `"${text.slice(0, 200)}" is neither jecho://HOST:PORT/NAME nor jecho://IDENTITY/NAME?at=ADDRESS with ~ and 24 hexadecimal digits`,
     );
   }
   const rest = `${base}${derived}`;

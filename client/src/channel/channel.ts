@@ -7,7 +7,6 @@ import { PRODUCE, SUBSCRIBE } from "../options/option-names.ts";
 import type { ProduceOptions } from "../options/producer-options.ts";
 import type { Producer } from "../producer/producer.ts";
 import type { ChannelForm, Codec } from "./codec.ts";
-import { iterate } from "./iteration.ts";
 import type { Opener } from "./opener.ts";
 
 /** Session as its channels see it. */
@@ -24,6 +23,8 @@ export interface ChannelWays {
   ): Promise<R>;
   /** The name for users of other gateways. */
   toHandOn(fullName: string): string;
+  /** Loads a part of the library that not every page needs, once the page's server can be asked for it. @throws JechoError as `session.ready`, or the signal's reason */
+  load<Part>(load: () => Promise<Part>, signal: AbortSignal | undefined): Promise<Part>;
 }
 
 /** A named stream of events: any number of producers and consumers, who do not know each other. */
@@ -117,7 +118,14 @@ export class EventChannel<T = Uint8Array> implements ChannelForm<T> {
   events<Made>(
     options: SubscribeOptions & { readonly modulator: Modulator },
   ): AsyncGenerator<Made, void, undefined>;
-  events(options: SubscribeOptions = {}): AsyncGenerator<T, void, undefined> {
-    return iterate((handler: Handler<T>, rest) => this.subscribe(handler, rest), options);
+  async *events(options: SubscribeOptions = {}): AsyncGenerator<T, void, undefined> {
+    const { signal } = options;
+    const part = await this.#ways
+      .load(() => import("./iteration.ts"), signal)
+      .catch(error => {
+        if (!signal?.aborted) throw error;
+      });
+    if (part !== undefined)
+      yield* part.iterate((handler: Handler<T>, rest) => this.subscribe(handler, rest), options);
   }
 }

@@ -13,7 +13,7 @@ export function checkObjects({ objects = {} }: Modulator, gateway: string | unde
     if (at === undefined || gateway === undefined || at === gateway) continue;
     throw new JechoError(
       "OBJECT_UNKNOWN",
-      `"${name}" is shared at ${at}, and the channel is at ${gateway}: share it in the session that \`session.at(channel)\` gives`,
+      `"${name}" is shared at ${at}, not at ${gateway}: share it in the session that \`session.at(channel)\` gives`,
     );
   }
 }

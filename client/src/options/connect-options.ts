@@ -120,16 +120,6 @@ export function neighbourAddresses(neighbours: readonly Neighbour[] | undefined)
   });
 }
 
-/** The options of a session's own session with another gateway: what is said of that, and nothing that says who the first one is at its own gateway. */
-export function optionsAt(
-  there: GatewayAddress,
-  { neighbours = [], others: _, token: __, handover: ___, modulating: ____, ...same }: ConnectOptions,
-): ConnectOptions {
-  for (const { address, ...own } of neighbours)
-    if (urlOf(parseAddress(address)) === urlOf(there)) return { ...same, ...own };
-  return same;
-}
-
 function listOf<T>(name: string, list: readonly T[] = []): readonly T[] {
   if (Array.isArray(list)) return list;
   throw new JechoError("ARGUMENT_INVALID", `${name} is a list, not a ${typeof list}`);

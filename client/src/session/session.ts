@@ -12,7 +12,6 @@ import {
   concentratorOptions,
   type GatewayAddress,
   neighbourAddresses,
-  optionsAt,
   parseAddress,
   textOf,
   urlOf,
@@ -22,10 +21,10 @@ import { openPort } from "../places/place.ts";
 import type { Answer, Port, PortNotice, PortRequest, Question } from "../places/port.ts";
 import { Endpoints } from "./endpoints.ts";
 import { GatewayNames } from "./gateway-names.ts";
-import { type Inheritance, inherit } from "./inheritance.ts";
+import type { Inheritance } from "./inheritance.ts";
 import { KnownTypes, ProducerNames, theOne } from "./known.ts";
-import { type NewSession, OtherGateways } from "./other-gateways.ts";
-import { type GatewayOverview, overviewOf } from "./overview.ts";
+import type { NewSession } from "./other-gateways.ts";
+import type { GatewayOverview } from "./overview.ts";
 import { Questions } from "./questions.ts";
 import { guarded, NewsListeners, type Status, statusNow, tell, untilLive } from "./status.ts";
 import { Ways } from "./ways.ts";
@@ -58,7 +57,6 @@ export class Session {
   readonly #endpoints: Endpoints;
   readonly #opener: Opener;
   readonly #names: GatewayNames;
-  readonly #others = new OtherGateways<Session>((...of) => this.#makeOther(...of));
   readonly #ways: Ways<Session>;
   readonly #producers = new ProducerNames();
   readonly #types = new KnownTypes(about => this.#ask(about));
@@ -83,18 +81,17 @@ export class Session {
     const gateway = parseAddress(address);
     checkOptions<ConnectOptions>("connect()", options, CONNECT);
     this.address = gateway.place;
-    this.#names = new GatewayNames(gateway, neighbourAddresses(options.neighbours), {
-      ready: () => this.ready(),
-      identityAt: there => this.#others.identityAt(there),
+    this.#names = new GatewayNames(gateway);
+    this.#ways = new Ways<Session>({
+      own: this,
+      names: this.#names,
+      options,
+      neighbours: neighbourAddresses(options.neighbours),
+      openerOf: session => session.#opener,
+      checkUsable: () => this.#checkUsable(),
       askAt: async there => ((await this.#ask({ gatewayAt: urlOf(there) })) as { gateway: string }).gateway,
+      make: (there, its, closed) => this.#makeOther(there, its, closed),
     });
-    this.#ways = new Ways<Session>(
-      this,
-      this.#names,
-      this.#others,
-      session => session.#opener,
-      () => this.#checkUsable(),
-    );
     this.#options = options;
     this.#endpoints = new Endpoints(onClosed);
     // Whoever does not ask for it need not handle that it failed.
@@ -208,8 +205,8 @@ export class Session {
     return this.#ways.at(fullName, signal);
   }
 
-  #makeOther(address: GatewayAddress, onClosed: () => void): NewSession<Session> {
-    const session = new Session(textOf(address), optionsAt(address, this.#options), onClosed);
+  #makeOther(address: GatewayAddress, options: ConnectOptions, onClosed: () => void): NewSession<Session> {
+    const session = new Session(textOf(address), options, onClosed);
     return {
       session,
       isUsed: () => session.#endpoints.areThere,
@@ -266,7 +263,7 @@ export class Session {
       const error = new JechoError("CLOSED", "the session was closed");
       // Whether what it raised was taken is not known any more.
       this.#questions.end(error);
-      this.#closing = Promise.all([this.#others.close(), this.#port.close()]).then(() => {});
+      this.#closing = Promise.all([this.#ways.close(), this.#port.close()]).then(() => {});
       this.#setStatus(statusNow("closed"));
       this.#inheritance.reject(error);
       this.#endpoints.close(error);
@@ -288,7 +285,7 @@ export class Session {
    */
   async handover(): Promise<{ readonly token: string; readonly validMs: number }> {
     await this.ready();
-    if (this.#others.areUsed)
+    if (this.#ways.areUsed)
       throw new JechoError(
         "HANDOVER_INVALID",
         "a session with endpoints at other gateways cannot be handed over",
@@ -313,7 +310,7 @@ export class Session {
    */
   async flush(): Promise<void> {
     this.#opener.queues?.finish();
-    await Promise.all([this.#questions.flush(), this.#others.flush()]);
+    await Promise.all([this.#questions.flush(), this.#ways.flush()]);
   }
 
   /**
@@ -336,7 +333,9 @@ export class Session {
    */
   async overview(pattern = "**"): Promise<GatewayOverview> {
     await this.ready();
-    return overviewOf(((await this.#ask({ overview: pattern })) as { overview: Overview }).overview);
+    const { overview } = (await this.#ask({ overview: pattern })) as { overview: Overview };
+    const { overviewOf } = await import("./overview.ts");
+    return overviewOf(overview);
   }
 
   async #giveToken(): Promise<void> {
@@ -423,7 +422,8 @@ export class Session {
     }
   }
 
-  #inherit(inheritance: InheritanceFrame): Inheritance {
+  async #inherit(inheritance: InheritanceFrame): Promise<Inheritance> {
+    const { inherit } = await import("./inheritance.ts");
     return inherit(
       inheritance,
       channel => this.#names.inFull(channel),

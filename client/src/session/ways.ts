@@ -1,36 +1,15 @@
+import { loadsOverNetwork } from "#platform";
 import type { ChannelWays } from "../channel/channel.ts";
 import type { Opener } from "../channel/opener.ts";
-import type { GatewayAddress } from "../options/connect-options.ts";
-import { checkIdentity, type GatewayNames, type Lead } from "./gateway-names.ts";
-import type { OtherGateways, OtherSession } from "./other-gateways.ts";
-
-/** A session, as the ways of its channels see it. */
-interface WaysSession extends OtherSession {
-  readonly address: string;
-  ready(signal?: AbortSignal): Promise<void>;
-}
+import type { Elsewhere, ElsewhereHost, WaysSession } from "./elsewhere.ts";
 
 /** Where a session's channels lead: to itself, or to a session with another gateway. */
 export class Ways<S extends WaysSession> implements ChannelWays {
-  readonly #own: S;
-  readonly #names: GatewayNames;
-  readonly #others: OtherGateways<S>;
-  readonly #openerOf: (session: S) => Opener;
-  readonly #checkUsable: () => void;
+  readonly #host: ElsewhereHost<S>;
+  #elsewhere: Elsewhere<S> | undefined;
 
-  /** @param checkUsable throws why the session can open nothing any more */
-  constructor(
-    own: S,
-    names: GatewayNames,
-    others: OtherGateways<S>,
-    openerOf: (session: S) => Opener,
-    checkUsable: () => void,
-  ) {
-    this.#own = own;
-    this.#names = names;
-    this.#others = others;
-    this.#openerOf = openerOf;
-    this.#checkUsable = checkUsable;
+  constructor(host: ElsewhereHost<S>) {
+    this.#host = host;
   }
 
   async act<R>(
@@ -38,38 +17,49 @@ export class Ways<S extends WaysSession> implements ChannelWays {
     signal: AbortSignal | undefined,
     act: (opener: Opener, name: string) => Promise<R>,
   ): Promise<R> {
-    const found = this.#names.lead(fullName, signal);
-    // What is known at once is asked for at once, in its order among what else is.
-    const lead = found instanceof Promise ? await found : found;
-    const { name, elsewhere } = lead;
-    if (elsewhere === undefined) return act(this.#openerOf(this.#own), name);
-    return this.#reach(elsewhere, lead, signal, session => act(this.#openerOf(session), name));
+    const { names, openerOf, own } = this.#host;
+    const name = names.ownName(fullName);
+    // At once, in its order among what else is asked for.
+    if (name !== undefined) return act(openerOf(own), name);
+    return (await this.#load(signal)).act(fullName, signal, act);
   }
 
   /** The session with the gateway that a name leads to. @throws JechoError as `act` */
   async at(name: string, signal?: AbortSignal): Promise<S> {
-    const lead = await this.#names.lead(this.#names.inFull(name), signal);
-    const { elsewhere } = lead;
-    if (elsewhere === undefined) return this.#own;
-    return this.#reach(elsewhere, lead, signal, async () => this.#others.hand(elsewhere));
+    const { names, own } = this.#host;
+    const fullName = names.inFull(name);
+    if (names.ownName(fullName) !== undefined) return own;
+    return (await this.#load(signal)).at(fullName, signal);
   }
 
   toHandOn(fullName: string): string {
-    return this.#names.toHandOn(fullName);
+    const { names } = this.#host;
+    return names.toHandOn(fullName, this.#elsewhere?.known(names.parse(fullName)) ?? []);
   }
 
-  async #reach<R>(
-    elsewhere: GatewayAddress,
-    { identity }: Lead,
-    signal: AbortSignal | undefined,
-    act: (session: S) => Promise<R>,
-  ): Promise<R> {
-    this.#checkUsable();
-    return this.#others.act(elsewhere, async session => {
-      await session.ready(signal);
-      // Another gateway may be there by now.
-      if (identity !== undefined) checkIdentity(session.address, session.gateway, identity);
-      return act(session);
-    });
+  /** Whether endpoints are open at other gateways. */
+  get areUsed(): boolean {
+    return this.#elsewhere?.others.areUsed === true;
+  }
+
+  async flush(): Promise<void> {
+    await this.#elsewhere?.others.flush();
+  }
+
+  async close(): Promise<void> {
+    await this.#elsewhere?.others.close();
+  }
+
+  async load<Part>(load: () => Promise<Part>, signal: AbortSignal | undefined): Promise<Part> {
+    // As long as the gateway is away its page's server may be, too.
+    if (loadsOverNetwork) await this.#host.own.ready(signal);
+    return load();
+  }
+
+  async #load(signal: AbortSignal | undefined): Promise<Elsewhere<S>> {
+    if (this.#elsewhere !== undefined) return this.#elsewhere;
+    const loaded = await this.load(() => import("./elsewhere.ts"), signal);
+    this.#elsewhere ??= new loaded.Elsewhere(this.#host);
+    return this.#elsewhere;
   }
 }

@@ -3,12 +3,15 @@
  * the two, by a port that the page only passes on, so that they do not wait for the page.
  */
 import { JechoError } from "@jecho/shared";
-import { PageHost, type PageHostListener } from "./page-host.ts";
+import type { PageHost, PageHostListener } from "./page-host.ts";
 import type { WorkerFailure, WorkerMessage } from "./worker.ts";
 import type { StartWorker, WorkerHandle, WorkerListener } from "./worker-carrier.ts";
 
-type StartHost = (listener: PageHostListener) => Pick<PageHost, "post" | "terminate">;
-const startPageHost: StartHost = listener => new PageHost(listener);
+type HostWorker = Pick<PageHost, "post" | "terminate">;
+type StartHost = (listener: PageHostListener) => HostWorker | Promise<HostWorker>;
+
+/** Most pages lend none: what starts one is loaded with the first. */
+const startPageHost: StartHost = async listener => new (await import("./page-host.ts")).PageHost(listener);
 
 /** A page that does not start a worker within this time is busy. */
 const START_MS = 5000;
@@ -21,16 +24,18 @@ const START_MS = 5000;
  * @returns ends that, and all that was lent, for a borrower that is no more
  */
 export function lendWorkers(port: MessagePort, start: StartHost = startPageHost): () => void {
-  const lent = new Set<ReturnType<StartHost>>();
-  port.onmessage = ({ ports }) => {
+  const lent = new Set<HostWorker>();
+  let isOver = false;
+  port.onmessage = async ({ ports }) => {
     const [frames, control] = ports as [MessagePort, MessagePort];
     try {
-      const worker = start({
+      const worker = await start({
         // All that it says goes to the borrower.
         message() {},
         error: ({ message }) =>
           control.postMessage(failure("MODULATOR_FAILED", `the host died while it ran: ${message}`)),
       });
+      if (isOver) return worker.terminate();
       lent.add(worker);
       control.onmessage = () => {
         worker.terminate();
@@ -45,6 +50,7 @@ export function lendWorkers(port: MessagePort, start: StartHost = startPageHost)
     }
   };
   return () => {
+    isOver = true;
     port.close();
     for (const worker of lent) worker.terminate();
   };
