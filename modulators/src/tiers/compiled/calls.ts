@@ -156,6 +156,8 @@ export abstract class CallChecker extends ArrayChecker {
       );
     if (this.parts.text.parent !== "FifoModulator" || !this.parts.fuel.isOpen)
       return refuse(node, "an event is passed on where it is compiled by a FifoModulator that has been made");
+    if (event.is !== "kept" && !this.isForEvent)
+      return refuse(node, "an event that a period makes is not compiled");
     if (place.loops > 0) return refuse(node, "an event that is passed on in a loop is not compiled");
     if (this.passed) return refuse(node, "an event that may be passed on twice is not compiled");
     this.passed = true;

@@ -132,8 +132,12 @@ class CompiledSandbox implements Sandbox {
     this.behind(new Array<number>(behind).fill(0));
     this.#window.showClock(timeMs);
     const first = this.#instances.shown(1);
-    first.functions.init();
-    this.#settle(first);
+    try {
+      first.functions.init();
+      this.#settle(first);
+    } catch (error) {
+      throw error instanceof StoppedProgram ? new JechoError("MODULATOR_FAILED", error.message) : error;
+    }
     return { schema: output?.schema, reads: input?.schema, needs };
   }
 

@@ -36,6 +36,8 @@ import { EQUAL_LOOKS, equalTexts, textTruth } from "./texts.ts";
 export abstract class ExpressionChecker extends ObjectChecker {
   /** Whether the event may have been let through at this point. */
   protected passed = false;
+  /** Whether an event has come in, which is answered for: in a period none has. */
+  protected isForEvent = true;
 
   protected abstract call(node: CallExpression, place: CodePlace): KnownValue;
 

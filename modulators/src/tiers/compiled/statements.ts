@@ -23,6 +23,7 @@ export class StatementChecker extends LoopChecker {
   /** The code of an intercept: what it returns is nobody's. */
   intercept(node: FunctionNode, given: readonly KnownValue[], done: CodeLabel): Code[] {
     this.passed = false;
+    this.isForEvent = given.length > 0;
     return this.#body(node, given, this.methodScope, true, (value, place) => [
       ...(value === undefined ? [] : this.effects(value, place)),
       { is: "br", label: done },
