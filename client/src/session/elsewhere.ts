@@ -121,7 +121,7 @@ export class Elsewhere<S extends WaysSession> {
   async #byIdentity(identity: string, at: string | undefined): Promise<GatewayAddress | undefined> {
     await this.#host.own.ready();
     if (identity === this.#names.identity) return undefined;
-    // What the application said itself goes before what stands in a name.
+    // The application's own word goes before a name's.
     const neighbour = await this.#neighbour(identity);
     if (!(neighbour instanceof JechoError)) return neighbour;
     if (at === undefined) throw neighbour;

@@ -39,7 +39,7 @@ export interface Interconnect {
    * @throws JechoError `ARGUMENT_INVALID` where this gateway cannot be reached at its address
    */
   start(events: ClusterEvents): Promise<void>;
-  /** What keeps durable histories for the next home of a channel; undefined where there is nothing for it. */
+  /** The store of durable histories for the next home of a channel; undefined where there is none. */
   openHistory(host: Omit<StreamStoreHost, "isMember">): Promise<HistoryStore | undefined>;
   stop(): Promise<void>;
 }

@@ -109,7 +109,7 @@ export class TcpInterconnect implements Interconnect {
     return this.#members[index] ?? String(index);
   }
 
-  /** What is stored at one of them goes with it. */
+  /** Gateways of a list store nothing for one another. */
   async openHistory(): Promise<undefined> {}
 
   async start(events: ClusterEvents): Promise<void> {

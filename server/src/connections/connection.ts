@@ -70,7 +70,7 @@ class Seldom {
   isLeaving = false;
   /** Resolves when what it sent is stored; undefined: it is. */
   stored: Promise<void> | undefined;
-  /** That of its newest event. */
+  /** The same of its newest event alone. */
   newestStored: Promise<void> | undefined;
 }
 
