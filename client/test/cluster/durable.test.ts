@@ -185,7 +185,7 @@ describe.skipIf(withoutNats)("by NATS", () => {
     let n = 1;
     let isConfirmed = true;
     let flushed = Promise.resolve();
-    // It stops when its turn has come, on a busy machine a little later.
+    // NATS stops when its turn has come, on a busy machine a little later.
     while (isConfirmed) {
       isConfirmed = false;
       producer.publish({ n: ++n, note: "" });

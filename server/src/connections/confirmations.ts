@@ -21,7 +21,9 @@ export class Confirmations {
 
   /** A message with events has come: it is confirmed once these are stored where they have to be. */
   took(connection: Connection, bytes: number): void {
-    connection.whenStored(() => this.#took(connection, bytes));
+    // Mostly they are: that makes nothing for each message.
+    if (connection.isStored) this.#took(connection, bytes);
+    else connection.whenStored(() => this.#took(connection, bytes));
   }
 
   #took(connection: Connection, bytes: number): void {

@@ -239,7 +239,12 @@ export class Connection {
     });
   }
 
-  /** Acts when all that it sent until now is stored where it has to be: mostly at once. */
+  /** Whether all that it sent until now is stored where it has to be. */
+  get isStored(): boolean {
+    return this.#seldom?.stored === undefined;
+  }
+
+  /** Acts when that is so. */
   whenStored(act: () => void): void {
     const stored = this.#seldom?.stored;
     if (stored === undefined) act();
