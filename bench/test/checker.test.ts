@@ -198,6 +198,14 @@ test("a modulator that began anew may gather some events again, with others, and
   expect(account.close([sourceOf(10)]).verdict).toMatchObject({ duplicated: 1 });
 });
 
+test("what is gathered with events that were missing before is in order where it stands for later ones, too", () => {
+  const account = accountOf("gathered");
+  take(account, { n: 1, first: 0 }, { missed: 1 }, { n: 5, first: 4 }, "restarted", { n: 7, first: 1 });
+  expect(account.close([sourceOf(8)]).verdict).toMatchObject({ ...CLEAN, repeatedInPart: 5 });
+  take(account, { n: 11, first: 10 }, { n: 9, first: 8 });
+  expect(account.close([sourceOf(12)]).verdict).toMatchObject({ reordered: 2 });
+});
+
 test("what the status of one that asked for the past says not to be kept has been told", () => {
   const account = accountOf("all");
   account.lacks(3);

@@ -279,8 +279,8 @@ export class Account {
     if (first <= last) {
       // A period's events go with the run of the usual ones: what stands for urgent ones may be repeated whole with a part of that.
       const isInPart = n > last || (this.#meaning.gathers === true && life >= URGENT_LIFE);
-      const isAnew = this.#changing > 0 || (isInPart && progress.restarts < this.#restarts);
-      this.#again(producer, life, progress, first, Math.min(n, last), isAnew);
+      const isWithMore = isInPart && progress.restarts < this.#restarts;
+      this.#again(producer, life, progress, first, Math.min(n, last), isWithMore, this.#changing > 0);
     } else {
       const missing = this.#unitsAmong(Math.max(last, writtenOff), first - 1);
       if (missing > 0) this.#gap(producer, life, progress, first, missing);
@@ -302,14 +302,20 @@ export class Account {
     }
   }
 
-  /** Events from `from` to `to` came that were not the next ones. @param isAnew of a modulator that began anew with more, or took another's place */
+  /**
+   * Events from `from` to `to` came that were not the next ones.
+   *
+   * @param isWithMore as a part of what a modulator that began anew gathered: that stands for later ones, too, and comes in its order
+   * @param isChanging while a modulator takes another's place
+   */
   #again(
     producer: number,
     life: number,
     { gaps }: Progress,
     from: number,
     to: number,
-    isAnew: boolean,
+    isWithMore: boolean,
+    isChanging: boolean,
   ): void {
     this.#noteOf(producer, life, `${from} to ${to} again, or late`);
     let late = 0;
@@ -323,8 +329,9 @@ export class Account {
       ];
       gaps.splice(gaps.indexOf(gap), 1, ...left.filter(({ from, to }) => from <= to));
     }
-    this.#verdict.reordered += late;
-    this.#verdict[isAnew ? "repeatedInPart" : "duplicated"] += this.#among(from - 1, to) - late;
+    const verdict = this.#verdict;
+    verdict[isWithMore ? "repeatedInPart" : "reordered"] += late;
+    verdict[isWithMore || isChanging ? "repeatedInPart" : "duplicated"] += this.#among(from - 1, to) - late;
     this.#missing -= this.#meaning.gathers ? Math.min(1, late) : late;
   }
 

@@ -99,6 +99,10 @@ interface Known {
   readonly makers: Few<bigint, true>;
   /** Whether there were such, of the present modulator or of one before it. */
   wasMade: boolean;
+  /** Sources that were heard to be made of it. */
+  derived: number;
+  /** The ordinal of the newest one among these whose events were handed on; 0 for none. */
+  newest: number;
   heard: number;
 }
 
@@ -108,6 +112,8 @@ interface Reached {
   raised: number;
   /** A derived source's position in its raw source. */
   readonly origin: Known | undefined;
+  /** Its ordinal among those that are made of this raw source. */
+  readonly ordinal: number;
   heard: number;
 }
 
@@ -186,6 +192,9 @@ export class Tracker {
     }
     if (isRepeated(known, source, run)) return { had: count, missing: 0 };
     const { after, through, accounted } = run;
+    if (through > known.through || reached.ordinal > known.newest) known.newest = reached.ordinal;
+    // The modulator had gathered these where it ran before, and output from where it runs now was handed on: they would be out of order.
+    else if (reached.ordinal < known.newest && after === through) return { had: count, missing: count };
     const gap = Math.max(0, after - known.through);
     // A run is missing that says nothing which this one does not say: something of what this one accounts for was lost.
     const missing = raised > last + 1 && gap === 0 ? Math.max(1, through - known.through) : gap;
@@ -203,6 +212,7 @@ export class Tracker {
     const had = Math.max(0, Math.min(count, before + 1 - raised));
     if (known === undefined) return { had, missing: this.#hasBeenAway && before === 0 ? raised - 1 : 0 };
     if (isRepeated(known, source, run)) return { had: count, missing: 0 };
+    known.newest = known.derived;
     const missing = Math.max(0, run.after - known.through);
     reach(known, source, run.accounted);
     return { had, missing };
@@ -291,7 +301,8 @@ export class Tracker {
 
   /** Goes on where another device was, which began so long ago. */
   inherit(places: readonly SourcePlace[], sinceMs = Number.POSITIVE_INFINITY): void {
-    for (const { source, urgent, raised, origin, through } of places) {
+    // Several modulators may have made what it has had of one source: the newest of them comes last here.
+    for (const { source, urgent, raised, origin, through } of [...places].reverse()) {
       const known =
         origin === 0n ? undefined : this.#knownOf(new TrackedSource(origin, urgent), Number(through));
       const of = new TrackedSource(source, urgent);
@@ -300,10 +311,11 @@ export class Tracker {
         this.#enter(of, Math.max(Number(raised), this.#before.of(of)), known);
       // Whoever has a modulator by now goes on behind that, too.
       if (known === undefined) this.#knownOf(of, Number(raised)).mayBeginEarlier = false;
-      // Several modulators may have made what it has had of one source. Who is first here made the newest.
       if (known !== undefined) {
         known.mayBeginEarlier = false;
         known.wasMade = true;
+        known.newest = known.derived;
+        if (Number(through) >= known.through) known.by = source;
         reach(known, of, Number(through));
       }
     }
@@ -373,7 +385,8 @@ export class Tracker {
       origin.wasMade = true;
       if (!origin.makers.has(maker)) this.#madeBy(maker, origin.makers);
     }
-    this.#newest = { source, raised, origin, heard: 0 };
+    const ordinal = origin === undefined ? 0 : ++origin.derived;
+    this.#newest = { source, raised, origin, ordinal, heard: 0 };
     this.#reached.set(source.name, this.#newest);
   }
 
@@ -396,11 +409,15 @@ export class Tracker {
     let known = this.#known.get(source.name);
     if (known === undefined) {
       const [through, mayBeginEarlier] = this.#hasBeenAway && !endedBefore ? [0, false] : [begin, true];
-      known = { source, through, by: 0n, mayBeginEarlier, makers: new Few(), wasMade: false, heard: 0 };
+      known = { source, through, by: 0n, mayBeginEarlier, ...unmade(), heard: 0 };
       this.#known.set(source.name, known);
     }
     return known;
   }
+}
+
+function unmade(): Pick<Known, "makers" | "wasMade" | "derived" | "newest"> {
+  return { makers: new Few(), wasMade: false, derived: 0, newest: 0 };
 }
 
 /** The first word on what is made of a raw source begins behind this event. */
