@@ -169,3 +169,28 @@ test("a consumer that closes at a demodulator's first result is not given the se
   await others.take(1);
   expect(seen.all).toEqual([1]);
 });
+
+test("a handler may use its consumer from its first event on, and what came with the word that it is open comes in order", async () => {
+  await using rig = await startRig();
+  const producer = await rig
+    .session()
+    .channel("a", Tick)
+    .produce({ history: { events: 100 } });
+  for (let n = 0; n < 100; n++) producer.publish({ n, note: "" });
+  await producer.publishSync({ n: 100, note: "" });
+  const channel = rig.session().channel("a", Tick);
+  const seen = new Inbox<number>();
+  const states: string[] = [];
+  const consumer = await channel.subscribe(
+    ({ n }) => {
+      states.push(consumer.status.state);
+      seen.put(n);
+      if (n === 50) void consumer.close();
+    },
+    { from: 1 },
+  );
+  expect(seen.all).toEqual([]);
+  await expect.poll(() => consumer.status.state).toBe("closed");
+  expect(seen.all).toEqual(Array.from({ length: 51 }, (_, n) => n));
+  expect(new Set(states)).toEqual(new Set(["live"]));
+});

@@ -82,7 +82,8 @@ export class EventChannel<T = Uint8Array> implements ChannelForm<T> {
    * Opens a consumer. With a modulator, resolves when that is installed in every present producer of the channel. What it makes may be of
    * another type than the channel's: the handler then says of which.
    *
-   * An event's typed arrays are views on received bytes: read-only by contract, and valid as long as they are held.
+   * The handler is called first in a turn after the one in which this resolves, so that it may use its consumer. An event's typed arrays are views on
+   * received bytes: read-only by contract, and valid as long as they are held.
    *
    * @throws JechoError the reason why the modulator could not be installed, `CHANNEL_ELSEWHERE`, `TYPE_MISMATCH`, `DERIVED_TAKEN` for a name that
    * another modulator's channel has, `DERIVED_UNKNOWN` for one that nobody derives at present, `ARGUMENT_INVALID`, what ended

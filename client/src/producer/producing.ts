@@ -24,7 +24,7 @@ export class Producing implements ProducerSession {
     this.#endpoints = endpoints;
     this.queues = new EventQueues(session.port, session.queue, {
       onDropped: (endpoint, raised) =>
-        endpoints.get(endpoint)?.notice({ is: "dropped", endpoint, raised, events: 1, code: "QUEUE_FULL" }),
+        endpoints.notice(endpoint, { is: "dropped", endpoint, raised, events: 1, code: "QUEUE_FULL" }),
     });
   }
 

@@ -1,5 +1,6 @@
 import type { JechoError } from "@jecho/shared";
 import { type EventsFrame, NumberTable } from "@jecho/shared/internal";
+import { laterTurn } from "#platform";
 import type { PortNotice } from "../places/port.ts";
 
 /** An endpoint of a session: a producer, a consumer, a copy of a shared object. */
@@ -23,9 +24,18 @@ export class Endpoints {
   readonly #stops = new Map<number, () => void>();
   readonly #onClosed: (() => void) | undefined;
   #next = 1;
+  /**
+   * What came in the same turn as the word that an endpoint is open: it waits until the application has the consumer in hand, which its handler may
+   * want to close.
+   */
+  readonly #early = new Map<number, (() => void)[]>();
   /** A run for a consumer, from its event `first` on. Once all are closed nobody gets any. */
-  readonly receive = (number: number, frame: EventsFrame, first: number): void =>
-    this.#endpoints.get(number)?.receive?.(frame, first);
+  readonly receive = (number: number, frame: EventsFrame, first: number): void => {
+    const early = this.#early.size === 0 ? undefined : this.#early.get(number);
+    if (early === undefined) return this.#endpoints.get(number)?.receive?.(frame, first);
+    const copy = frame.copy();
+    early.push(() => this.#endpoints.get(number)?.receive?.(copy, first));
+  };
 
   /** @param onClosed called when one has been closed */
   constructor(onClosed?: () => void) {
@@ -52,10 +62,6 @@ export class Endpoints {
     this.#endpoints.delete(number);
     this.#stops.get(number)?.();
     this.#onClosed?.();
-  }
-
-  get(number: number): SessionEndpoint | undefined {
-    return this.#endpoints.get(number);
   }
 
   /**
@@ -100,14 +106,29 @@ export class Endpoints {
     });
   }
 
+  notice(number: number, notice: PortNotice): void {
+    const early = this.#early.get(number);
+    if (early === undefined) this.#endpoints.get(number)?.notice(notice);
+    else early.push(() => this.#endpoints.get(number)?.notice(notice));
+  }
+
   opened(notice: Extract<PortNotice, { is: "opened" }>): void {
-    this.#endpoints.get(notice.endpoint)?.notice(notice);
-    this.#openings.get(notice.endpoint)?.resolve();
+    const { endpoint } = notice;
+    this.notice(endpoint, notice);
+    const opening = this.#openings.get(endpoint);
+    if (opening === undefined || this.#early.has(endpoint)) return;
+    opening.resolve();
+    const early: (() => void)[] = [];
+    this.#early.set(endpoint, early);
+    laterTurn(() => {
+      this.#early.delete(endpoint);
+      for (const hand of early) hand();
+    });
   }
 
   /** @returns did anybody wait for it to be opened? */
   refused(notice: Extract<PortNotice, { is: "refused" }>): boolean {
-    this.#endpoints.get(notice.endpoint)?.notice(notice);
+    this.notice(notice.endpoint, notice);
     const opening = this.#openings.get(notice.endpoint);
     opening?.reject(notice.error);
     return opening !== undefined;

@@ -418,7 +418,7 @@ export class Session {
         this.#inheritance.resolve(this.#inherit(notice.inheritance));
         return;
       default:
-        this.#endpoints.get(notice.endpoint)?.notice(notice);
+        this.#endpoints.notice(notice.endpoint, notice);
     }
   }
 
