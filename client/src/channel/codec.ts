@@ -31,7 +31,8 @@ const JSON_CODEC: Codec<unknown> = {
     } catch (error) {
       throw JechoError.from(error, "EVENT_INVALID");
     }
-    if (text === undefined) throw new JechoError("EVENT_INVALID", `a ${typeof event} has no form in JSON`);
+    if (text === undefined)
+      throw new JechoError("EVENT_INVALID", `a ${typeof event} cannot be written as JSON`);
     return encoder.encode(text);
   },
   decode(bytes) {

@@ -83,7 +83,7 @@ export class Consumer<T> {
     behind?: Pick<Inherited, "epoch" | "seq" | "sources">,
   ) {
     if (typeof handler !== "function")
-      throw new JechoError("ARGUMENT_INVALID", "what subscribes is a function that gets each event");
+      throw new JechoError("ARGUMENT_INVALID", "subscribe() takes a function that is called with each event");
     if (behind !== undefined) {
       this.#epoch = behind.epoch;
       this.#seq = Number(behind.seq);

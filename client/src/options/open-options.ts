@@ -15,7 +15,7 @@ import type { HistoryOptions } from "./producer-options.ts";
 /** @throws JechoError `ARGUMENT_INVALID` */
 export function mostOf(most = Number.POSITIVE_INFINITY): number {
   if (!(most >= 0))
-    throw new JechoError("ARGUMENT_INVALID", `modulators.most is ${most}, which is no number from 0 on`);
+    throw new JechoError("ARGUMENT_INVALID", `modulators.most is ${most}, not a number of at least 0`);
   return most;
 }
 
@@ -29,7 +29,7 @@ export function historyOf({
 }: HistoryOptions = {}): History {
   for (const [name, bound] of Object.entries({ events, seconds })) {
     if (!Number.isFinite(bound) || bound < 0)
-      throw new JechoError("ARGUMENT_INVALID", `history.${name} is ${bound}, which is no number from 0 on`);
+      throw new JechoError("ARGUMENT_INVALID", `history.${name} is ${bound}, not a number of at least 0`);
   }
   if (durable && events === 0 && seconds === 0 && !latest)
     throw new JechoError(
@@ -73,7 +73,7 @@ export function sourcesOf({ from }: SubscribeOptions): SourcePlace[] {
  */
 export function placeOf({ from = "now", speed = 0 }: SubscribeOptions): Place | undefined {
   if (!(speed >= 0))
-    throw new JechoError("ARGUMENT_INVALID", `speed is ${speed}, which is no number from 0 on`);
+    throw new JechoError("ARGUMENT_INVALID", `speed is ${speed}, not a number of at least 0`);
   const place = {
     from: FROM.now as number,
     epoch: 0,
@@ -85,7 +85,7 @@ export function placeOf({ from = "now", speed = 0 }: SubscribeOptions): Place | 
   if (from === "last") return { ...place, from: FROM.last };
   if (from instanceof Date) {
     const at = from.getTime();
-    if (Number.isNaN(at)) throw new JechoError("ARGUMENT_INVALID", "from is a date that is no time");
+    if (Number.isNaN(at)) throw new JechoError("ARGUMENT_INVALID", "from is an invalid date");
     return { ...place, from: FROM.time, at };
   }
   const seq = typeof from === "object" ? from.seq : from;

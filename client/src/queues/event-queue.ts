@@ -98,7 +98,7 @@ export class EventQueue {
     if (bytes > ring.limitBytes) {
       throw new JechoError(
         "EVENT_INVALID",
-        `an event of up to ${bytes} bytes; the limit is ${ring.limitBytes}, half of the queue`,
+        `an event of up to ${bytes} bytes; a queue takes one of half its size, ${ring.limitBytes} (queue: { bytes })`,
       );
     }
     // Who waits for room goes first.

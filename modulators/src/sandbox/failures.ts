@@ -73,7 +73,7 @@ export function textOf(thrown: unknown, name: "message" | "stack"): string {
 }
 
 export function unsound(): JechoError {
-  return new JechoError("MODULATOR_FAILED", "what it left in its outbox is not sound");
+  return new JechoError("MODULATOR_FAILED", "its outbox is damaged");
 }
 
 export function importRefused(specifier: string): JechoError {

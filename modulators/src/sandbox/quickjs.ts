@@ -261,7 +261,7 @@ class QuickJsRealm implements Realm {
     const state = this.#context.getPromiseState(result.value);
     if (state.type === "rejected") throw this.#errorOf(state.error, "MODULATOR_FAILED");
     if (state.type === "pending")
-      throw new JechoError("MODULATOR_INVALID", "its module waits for something; nothing comes here");
+      throw new JechoError("MODULATOR_INVALID", "its module awaits a promise that nothing fulfils");
     return state.value;
   }
 

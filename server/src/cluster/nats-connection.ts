@@ -36,7 +36,7 @@ const PING_MS = 1500;
 export async function connectNats(options: NatsClusterOptions): Promise<NatsConnection> {
   const { servers, caFile, certFile, keyFile, credentialsFile } = options;
   if (!Array.isArray(servers) || servers.length === 0)
-    throw new JechoError("ARGUMENT_INVALID", "cluster: NATS is wanted with the address of a server at least");
+    throw new JechoError("ARGUMENT_INVALID", "cluster: the address of at least one NATS server is needed");
   try {
     const tls = {
       ...(caFile !== undefined && { caFile }),

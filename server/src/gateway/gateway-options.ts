@@ -173,7 +173,10 @@ function checkOwners({ owners, tokens }: GatewayOptions): void {
   for (const [pattern, subject] of Object.entries(owners)) {
     patternOf(pattern);
     if (typeof subject === "string" && SUBJECT.test(subject)) continue;
-    throw new JechoError("ARGUMENT_INVALID", `the owner of ${pattern} is no subject of a token`);
+    throw new JechoError(
+      "ARGUMENT_INVALID",
+      `the owner of ${pattern} is not a subject that a token may have`,
+    );
   }
 }
 

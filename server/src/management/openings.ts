@@ -374,7 +374,7 @@ export class GatewayOpenings {
     const usual = this.#usual;
     const name = POLICIES[queue?.whenFull ?? 0];
     if (name === undefined)
-      throw new JechoError("ARGUMENT_INVALID", `no policy ${queue?.whenFull} for a full queue`);
+      throw new JechoError("ARGUMENT_INVALID", `there is no policy ${queue?.whenFull} for a full queue`);
     if (name === "block") accountable?.checkBlocking(performance.now());
     const limitBytes = Math.min(queue?.limitBytes || consumerQueueBytes, consumerQueueBytes);
     const isUsual = name === usual.queue.whenFull && limitBytes === usual.queue.limitBytes;

@@ -9,13 +9,13 @@ import type { Roster } from "./roster.ts";
 import type { Batch, Outstanding } from "./work.ts";
 
 export interface AnswersEvents {
-  /** A modulator is installed, and those who wait for that have been told. */
+  /** A modulator is installed; the callers that waited for this have been told. */
   installed(installation: HostedModulator, cpuMs: number): void;
-  /** A modulator has used so much time for a turn with so many events, or without any: there may be room for more. */
+  /** A modulator used this much time for a turn with so many events (0: a turn without events). The host may have room for more. */
   turned(installation: HostedModulator, cpuMs: number, events: number): void;
-  /** A modulator has seen this batch to its end. */
+  /** A modulator has finished this batch. */
   seen(batch: Batch): void;
-  /** A modulator could not be installed, or is no more. */
+  /** A modulator could not be installed, or was removed. */
   removed(installation: HostedModulator, error: JechoError): void;
 }
 
@@ -26,7 +26,7 @@ type AnswersListener = Pick<
 >;
 
 /**
- * Takes the host's answers. None is trusted: whatever comes out of turn is the doing of the modulator at work, which
+ * Takes the host's answers. None is trusted: a frame that comes out of turn is blamed on the modulator at work, which
  * got out of its sandbox or broke it.
  */
 export class Answers {
@@ -103,7 +103,7 @@ export class Answers {
       }
       case "Impaired":
         return this.#impaired(frame);
-      // It is alive, in the middle of something long.
+      // A sign of life during a long call.
       case "Ping":
         return true;
       default:
@@ -174,7 +174,7 @@ export class Answers {
     const why = new JechoError(errorCode(code), message);
     if (why.code === "MODULATOR_RESTARTED") {
       installation.stats.restarts++;
-      // What the batch has brought forth so far was made with the state that is lost now.
+      // The batch's output so far was made with the state that is now lost.
       const tag = this.#outstanding.batch?.tag;
       this.#together(() => {
         for (const run of installation.deliver()) this.#handOut(run, derived, tag, false);
@@ -194,7 +194,7 @@ export class Answers {
     tell(() => this.#listener.onEvents(run, derived, tag, isLast));
   }
 
-  /** Sends events that pass as they lie here. A modulator may let an event through at any time of its turn, and again. */
+  /** Sends events that pass unchanged, from the producer's own copy. A modulator may let an event through at any time of its turn, and more than once. */
   #passed(passed: Passed): boolean {
     const { derived, ranges } = passed;
     if (this.#roster.isLeaving(derived)) return true;

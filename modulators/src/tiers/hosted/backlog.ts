@@ -11,18 +11,18 @@ import type { Batch, Outstanding, Raised } from "./work.ts";
 
 /** Bytes of runs that the host is sent before it has finished them. */
 const WINDOW_BYTES = 4 << 20;
-/** Time that the host is expected to take for what it has been sent: so long may have to wait whoever comes first now. */
+/** Most work, in expected time, that the host is sent before it has finished it: the next modulator in order may have to wait this long. */
 const WINDOW_MS = 20;
-/** Most frames that a host has unfinished at once, since nobody knows what a modulator will do next. */
+/** Most unfinished frames at a host: nobody knows how long a modulator's next call takes. */
 const MOST_WORK = 32;
-/** Time expected of modulators that are given one frame together, and of how much more one of them may have had than another. */
+/** Most expected time of the modulators that share one frame, and most difference between the times that they have used. */
 const TOGETHER_MS = 10;
-/** Frames that wait at the host for one modulator while others have to wait: one to be at, and one to go on with. */
+/** Frames at the host for one modulator while others wait: one in work, and one to go on with. */
 const MOST_TURNS = 2;
 
 /**
- * Work on its way to a host. As long as the host keeps up, a run goes to all its modulators at once. Else each modulator has a place of its own
- * among the runs that wait, and those come first that have used least of the host's time: a slow one lags behind by itself.
+ * Work on its way to a host. As long as the host keeps up, a run goes to all its modulators at once. Otherwise each modulator has its own position
+ * among the waiting runs, and the one that has used least of the host's time comes first: a slow modulator delays only itself.
  */
 export class HostBacklog {
   readonly #limitBytes: number;
@@ -41,7 +41,7 @@ export class HostBacklog {
 
   /**
    * @param limitBytes of what waits and is not finished; beyond them the oldest runs that wait are dropped
-   * @param done told of a run that no modulator has to see any more
+   * @param done called with a run that all its modulators have finished
    */
   constructor(
     limitBytes: number,
@@ -66,7 +66,7 @@ export class HostBacklog {
     return this.#behind.size === 0;
   }
 
-  /** The place of the oldest that waits in the order of all that was given; infinite where nothing does. */
+  /** Position of the oldest waiting entry in the order in which all was given; infinite where nothing waits. */
   get oldest(): number {
     let oldest = Number.POSITIVE_INFINITY;
     for (const runs of this.#waiting.values()) oldest = Math.min(oldest, runs.oldest?.order ?? oldest);
@@ -74,7 +74,7 @@ export class HostBacklog {
     return oldest;
   }
 
-  /** A new host counts its runs from 1, and is told by others what modulators there are. */
+  /** A new host counts its runs from 1; its modulators are installed by others. */
   begin(): void {
     this.#batches = 0;
     for (const installation of [...this.#behind]) {
@@ -122,7 +122,7 @@ export class HostBacklog {
     this.send();
   }
 
-  /** Sends this modulator's order when it is the modulator's turn. */
+  /** Sends this order in the modulator's turn. */
   order(installation: HostedModulator, send: Errand["send"]): void {
     const order = this.#outstanding.next();
     if (this.#behind.size === 0 && this.#hasRoom(installation.share.expectedMs, 0))
@@ -132,13 +132,13 @@ export class HostBacklog {
     this.send();
   }
 
-  /** Sends a modulator's orders at once that wait. */
+  /** Sends a modulator's waiting orders at once. */
   hurry(installation: HostedModulator): void {
     for (const errand of installation.errands.splice(0)) this.#run(installation, errand);
     this.#rest(installation);
   }
 
-  /** A modulator is gone: what waits for it does not any more. */
+  /** A modulator is gone: its waiting runs are released. */
   forget(installation: HostedModulator): void {
     const { place, request } = installation;
     installation.errands.length = 0;
@@ -153,12 +153,12 @@ export class HostBacklog {
     this.#trim(request.channel, runs);
   }
 
-  /** A modulator has seen this run to its end, or never will. */
+  /** A modulator has finished this run, or never will. */
   seen(raised: Raised): void {
     if (--raised.awaited === 0) this.#done(raised);
   }
 
-  /** A frame that changes the state of this channel's producer after all that was raised so far. */
+  /** A frame that changes the producer's state behind all events raised so far. */
   follow(channel: number, frame: Uint8Array): void {
     const runs = this.#waiting.get(channel);
     if (runs?.newest === undefined) return this.#keeper.send(frame);
@@ -171,7 +171,7 @@ export class HostBacklog {
     );
   }
 
-  /** A stretch without events comes behind all that was raised so far. */
+  /** A stretch without events, behind all events raised so far. */
   pass(channel: number, of: Provenance): void {
     this.#waiting.get(channel)?.newest?.passed.push(of);
     const batches = new Set<Batch>();
@@ -226,7 +226,7 @@ export class HostBacklog {
     return bytes === 0 || bytes + frameBytes <= Math.min(WINDOW_BYTES, this.#limitBytes / 2);
   }
 
-  /** Gives this modulator what waits for it next, together with others for which the same does. */
+  /** Gives this modulator its next waiting runs, together with the other modulators that wait for the same ones. */
   #give(first: HostedModulator): void {
     const { channel } = first.request;
     const place = first.place as number;
@@ -263,7 +263,7 @@ export class HostBacklog {
     for (const frame of (given.at(-1) as Raised).after) this.#sendTo(together, frame);
   }
 
-  /** @param isApart whether it is not for all that are fed with the channel */
+  /** @param isApart whether it goes to some of the modulators of the channel only */
   #send(runs: readonly Raised[], to: readonly HostedModulator[], expectedMs: number, isApart = false): void {
     const { run, frame, tag, of, passed } = isApart ? joined(runs) : (runs[0] as Raised);
     const waiting = new Set<number>();
@@ -311,7 +311,7 @@ export class HostBacklog {
     this.#shares.waits(installation.share);
   }
 
-  /** Maybe nothing waits for it any more. */
+  /** Releases the modulator's share where nothing waits for it any more. */
   #rest(installation: HostedModulator): void {
     if (installation.errands.length > 0 || installation.place !== undefined) return;
     this.#behind.delete(installation);
@@ -332,7 +332,7 @@ export class HostBacklog {
       if (order < (runs?.oldest?.order ?? Number.POSITIVE_INFINITY)) [channel, runs] = [number, candidate];
     }
     const oldest = runs?.oldest;
-    // What has just come stays.
+    // The newest run stays.
     if (runs === undefined || oldest === undefined || (this.#waiting.size === 1 && oldest === runs.newest))
       return false;
     const place = runs.first;

@@ -2,14 +2,14 @@ import type { JechoError } from "@jecho/shared";
 import type { Limits } from "../../sandbox/sandbox.ts";
 
 /**
- * The party to blame for a host's end: the modulator at work; anybody, such as a stranger who knows nothing of
- * modulators, or a silence that has many reasons; or surely not the modulator.
+ * Who is blamed for a host's end: the modulator at work; possibly somebody else, as where the system killed the process or it went silent; or certainly
+ * not the modulator.
  */
 export type Blame = "modulator" | "anybody" | "nobody";
 
 /** The end of a host. */
 export interface Exit {
-  /** The error for the modulator at work, should it be to blame. */
+  /** The error for the modulator at work, if that is to blame. */
   readonly error: JechoError;
   readonly blame: Blame;
 }

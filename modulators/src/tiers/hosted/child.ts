@@ -18,10 +18,10 @@ const MEMORY = {
   MALLOC_ARENA_MAX: "2",
 };
 
-/** @param onNoEngine told when a host ends because isolated-vm does not load there */
+/** @param onNoEngine called when a host ends because isolated-vm does not load there */
 export function childProcess(onNoEngine: () => void): CarrierKind {
   return {
-    // Its own guard is faster.
+    // The host's own guard thread notices earlier.
     hungMs: 5000,
     start: (limits, limitBytes, listener) => new Child(limits, limitBytes, listener, onNoEngine),
   };
@@ -43,7 +43,7 @@ class Child implements Carrier {
   #filled = 0;
   #trouble = "";
   #ended = false;
-  /** Whether the producer's process lives on for the host. */
+  /** Whether the host keeps the producer's process alive. */
   #isHeld = true;
 
   constructor(limits: Limits, limitBytes: number, listener: CarrierListener, onNoEngine: () => void) {
@@ -51,13 +51,13 @@ class Child implements Carrier {
     this.#listener = listener;
     this.#onNoEngine = onNoEngine;
     const main = fileURLToPath(new URL("../../generated/main.mjs", import.meta.url));
-    // Nothing of the producer's environment: what a modulator might reach by a flaw should not be worth the way.
+    // None of the producer's environment variables: a modulator that escapes finds no secret there.
     const env = {
       TZ: "UTC",
       ...MEMORY,
       ...(process.platform === "win32" && { SystemRoot: process.env.SystemRoot }),
     };
-    // Whoever forbids native code in the producer forbids it here.
+    // A producer that forbids native code forbids it here, too.
     const further = process.execArgv.includes("--no-addons") ? ["--no-addons"] : [];
     const { file, flags } = confined(main);
     this.#process = spawn(file, [...flags, ...further, main, JSON.stringify(limits), String(process.pid)], {
@@ -117,7 +117,7 @@ class Child implements Carrier {
     if (this.#ended) return;
     this.#ended = true;
     if (code === NO_ENGINE) this.#onNoEngine();
-    // The system kills whoever takes too much memory, as strangers do.
+    // The system may have killed it for want of memory, and so may anybody with the right to.
     this.#listener.exit({
       error: causeOf({ code, signal, trouble }),
       blame: signal === "SIGKILL" ? "anybody" : "modulator",
@@ -125,7 +125,7 @@ class Child implements Carrier {
   }
 
   #take(bytes: Uint8Array): void {
-    // What comes has memory of its own, and is mostly whole frames: those stay where they lie.
+    // Each chunk has its own memory and mostly consists of whole frames, which are not copied.
     const taken = this.#filled === 0 && bytes.byteOffset % 8 === 0 ? this.#visit(bytes, false) : 0;
     const rest = bytes.byteLength - taken;
     if (rest === 0) return;
@@ -164,7 +164,7 @@ class Child implements Carrier {
 interface End {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
-  /** The end of what it wrote to its error output. */
+  /** Last part of its error output. */
   readonly trouble: string;
 }
 

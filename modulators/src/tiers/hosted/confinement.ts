@@ -6,12 +6,12 @@ import { dirname, join } from "node:path";
 /** The addon, and the package by which it finds its binary. */
 const ADDON = "isolated-vm";
 const FINDER = "node-gyp-build";
-/** The finder asks whether there is such a file, to know the C library. */
+/** File whose existence tells isolated-vm's loader which C library there is. */
 const ALPINE = "/etc/alpine-release";
 
-/** Lowers what the system lets a process do, and becomes the program that it is given. Part of util-linux. */
+/** `prlimit` of util-linux: lowers the system's limits and then executes the given program. */
 const PRLIMIT = "/usr/bin/prlimit";
-/** No image of its memory when it dies, and no byte to any file. */
+/** No core dump, and no byte to any file. */
 const SYSTEM_LIMITS = ["--core=0", "--fsize=0"];
 
 // The sandbox library asks for the first, and compiles code that is called often only with the second. The rest is a second
@@ -31,7 +31,7 @@ export interface Command {
 }
 
 /**
- * Command that starts Node so that a flaw in a sandbox is worth little.
+ * Command that starts Node with so few permissions that a flaw in a sandbox is worth little.
  *
  * @param main the program that is to be run: it may read its own folder, and load isolated-vm
  */
@@ -49,12 +49,12 @@ export function confined(main: string): Command {
 
 let isLowering: boolean | undefined;
 
-/** Whether the system has the program, and lets it do its work: a container may not. */
+/** Whether `prlimit` is there and works: in a container it may not. */
 function lowersLimits(): boolean {
   if (isLowering !== undefined) return isLowering;
   if (!existsSync(PRLIMIT)) return false;
   const { error, status } = spawnSync(PRLIMIT, [...SYSTEM_LIMITS, "true"]);
-  // There may be no file descriptors at present.
+  // This may fail for want of file descriptors, and succeed later.
   if (error === undefined) isLowering = status === 0;
   return status === 0;
 }
@@ -63,7 +63,7 @@ function finderOf(addon: string): string[] {
   return foldersOf(FINDER, join(addon, "package.json"));
 }
 
-/** The folder by which a module finds a package, and the one that this leads to; none where it is not installed. */
+/** The folder of an installed package, and the one that it links to; empty where it is not installed. */
 function foldersOf(name: string, from: string): string[] {
   for (const folder of createRequire(from).resolve.paths(name) ?? []) {
     const found = join(folder, name);

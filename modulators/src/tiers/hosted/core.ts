@@ -14,7 +14,7 @@ import type { ContextValue } from "../../sandbox/sandbox.ts";
 import { MemoryTotal } from "./memory-total.ts";
 
 const NONE = new Uint8Array(0);
-/** A sign of life is due after so long without another one. */
+/** Time without a frame to the producer after which a sign of life is due. */
 const SIGN_MS = 100;
 
 /** The modulator host itself, wherever it lives: acts on the producer's frames, and writes frames. */
@@ -26,15 +26,15 @@ export class HostCore {
   readonly #modulators = new Map<number, RunningModulator>();
   readonly #memory: MemoryTotal;
   readonly #types = new ChannelTypes();
-  /** The schema that was told last, of each base channel. */
+  /** The newest schema of each base channel. */
   readonly #schemas = new Map<number, Uint8Array>();
   #batch = 0;
   /** The modulators that the next frame is for. */
   #only: readonly number[] | undefined;
-  /** Time of the last sign of life to the producer, or since when one may be due; 0 where nobody has looked since a frame came. */
+  /** Time of the last sign of life to the producer, or of the first look since a frame came; 0 before that look. */
   #signedAt = 0;
 
-  /** @param write takes a frame in memory that will be written again */
+  /** @param write called with a frame in memory that is reused after the call */
   constructor(
     surroundings: Pick<Surroundings, "engine" | "limits" | "watch">,
     write: (frame: Uint8Array) => void,
@@ -89,7 +89,7 @@ export class HostCore {
       case "Remove":
         return this.#remove(frame.derived);
       case "Only":
-        // The frame's memory holds others by the time that the next one is whole.
+        // The frame's memory is reused for the next one.
         this.#only = frame.derived.slice();
         return;
       case "ObjectUpdate":
@@ -117,7 +117,7 @@ export class HostCore {
       this.#turn(modulator, batch, () => modulator.run(chunks, token, producer, flags, versions));
   }
 
-  /** The modulators that the next frame is for: those that were named, or all that are fed with its channel. */
+  /** The modulators that the next frame is for: the named ones, or all of its channel. */
   *#meant(channel: number): Generator<RunningModulator> {
     const only = this.#only;
     this.#only = undefined;
@@ -131,13 +131,13 @@ export class HostCore {
     }
   }
 
-  /** A turn without events. Who asks one of a modulator that has gone has been told of that. */
+  /** A turn without events. A producer that asks it of a removed modulator has been told of the removal. */
   #turnOf(derived: number, act: (modulator: RunningModulator) => number): void {
     const modulator = this.#modulators.get(derived);
     if (modulator !== undefined) this.#turn(modulator, 0, () => act(modulator));
   }
 
-  /** Does a modulator's turn at once: its outcome is told before the next one's turn. */
+  /** Does a modulator's turn, and tells its outcome before the next turn. */
   #turn(modulator: RunningModulator, batch: number, act: () => number): void {
     const { derived, cpuMs, periodMs, mostPerSecond } = modulator;
     const dropped = this.#attempt(modulator, act);
@@ -201,7 +201,7 @@ export class HostCore {
   #removeLargest(): void {
     const largest = this.#memory.largest();
     if (largest === undefined) return;
-    const message = `${this.#total()}, and it takes most of those of who uses most`;
+    const message = `${this.#total()}, and this one is the largest of the subject that uses most`;
     this.#fail(largest, new JechoError("MODULATOR_OUT_OF_MEMORY", message));
   }
 
@@ -220,7 +220,7 @@ export class HostCore {
     if (this.#modulators.get(modulator.derived) === modulator) this.#modulators.delete(modulator.derived);
   }
 
-  /** A long run of many calls is not taken for a call that does not end. */
+  /** Sends a sign of life where one is due: the producer takes a long silence for a call that does not end. */
   #sign(): void {
     const now = performance.now();
     if (this.#signedAt === 0) this.#signedAt = now;

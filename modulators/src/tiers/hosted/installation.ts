@@ -16,10 +16,10 @@ import type { InstallRequest, ModulatorStats } from "../tier.ts";
 import type { Share } from "./shares.ts";
 import type { Batch } from "./work.ts";
 
-/** Far more than a sandbox lets through in one turn, whatever the pieces that the turn comes in. */
+/** Far more than a sandbox lets through in one turn. */
 const MOST_CALLS = 65_536;
 
-/** Events of a run that pass as they came in, with the same versions and urgency: they become one run of the derived channel. */
+/** Events of a run that pass unchanged, with equal versions and urgency: they become one run of the derived channel. */
 interface Passing {
   readonly run: EventsFrame;
   readonly events: Stretch;
@@ -27,24 +27,24 @@ interface Passing {
   readonly stretches: { first: number; end: number }[];
 }
 
-/** Most bytes that an event takes in a run besides its own: its end, and what aligns the next one. */
+/** Most bytes of a run per event besides the event itself: its end offset, and padding. */
 const EVENT_BYTES = 12;
 
 /** An order for the host that waits for its modulator's turn. */
 export interface Errand {
-  /** The entry's place among all that was given. */
+  /** Position in the order in which all was given. */
   readonly order: number;
   /** @returns false where there is nothing to be sent any more */
   send(order: number): boolean;
 }
 
-/** One modulator, as the producer's side knows it: enough to install it again. */
+/** One modulator at the producer's side, with all that is needed to install it again. */
 export class HostedModulator {
   readonly derived: number;
   readonly installed: Settlement<Declared>;
   /** Services that the modulator may need, granted or not. */
   readonly grants: readonly Grant[];
-  /** The class's description of itself, once that is known. */
+  /** The description that the class gives of itself, once installed. */
   declared: Declared | undefined;
   readonly stats: ModulatorStats = {
     eventsIn: 0,
@@ -57,13 +57,13 @@ export class HostedModulator {
   /** Times in a row that the host was killed while this one was at work. */
   strikes = 0;
   readonly passage: Passage;
-  /** Number of newest events from the oldest that waits in the modulator's queue on; 0 where none waits. */
+  /** Number of events since the oldest one that waits in the modulator's own queue, that one included; 0 where none waits. */
   waiting = 0;
   ready = true;
   readonly share: Share;
   /** Orders that wait for their turn. */
   readonly errands: Errand[] = [];
-  /** Place of the first run that waits for it among those of its channel; undefined where none does. */
+  /** Position of its first waiting run among those of its channel; undefined where none waits. */
   place: number | undefined;
   /** Whether a host has been asked to install it. */
   isOrdered = false;
@@ -76,13 +76,13 @@ export class HostedModulator {
   #calls: NamedValues[] = [];
   #runs: EventsFrame[] = [];
   #runBytes = 0;
-  /** The newest of the turn, where more may follow. */
+  /** The turn's newest group, to which more events may be added. */
   #passing: Passing | undefined;
 
   /**
    * @param share of the host's time
    * @param room for what passes. Default: new
-   * @param onSeen told of what it has been through
+   * @param onSeen called with its provenance
    */
   constructor(
     request: InstallRequest,
@@ -106,39 +106,39 @@ export class HostedModulator {
     return this.#context;
   }
 
-  /** @returns may it read this view? */
+  /** @returns whether it may read this view */
   setContext(name: string, value: Value): boolean {
     this.#context.set(name, value);
     return this.mayNeed(name);
   }
 
-  /** Whether the modulator may need that; until it is installed nobody knows. */
+  /** Whether the modulator may need this; true until it is installed. */
   mayNeed(name: string): boolean {
     return this.declared?.needs.includes(name) ?? true;
   }
 
-  /** Whether this name was granted to the modulator, which gets nothing else, whatever its sandbox says. */
+  /** Whether this name was granted: a modulator gets nothing else, whatever its sandbox asks for. */
   isGranted(name: string): boolean {
     if (name === "pull") return this.#request.modulator.objects.some(({ lazy }) => lazy);
     return this.grants.some(grant => grant.name === name && grant.granted);
   }
 
-  /** The request, with the newest states of its shared objects, and all types that it has been told of. */
+  /** The installation request, with the newest states of its shared objects and all types known so far. */
   get request(): InstallRequest {
     return this.#request;
   }
 
-  /** Versions that there are of the objects of which it has lazy copies. */
+  /** Newest versions of the objects of which it has lazy copies. */
   get heard(): ReadonlyMap<string, number> {
     return this.#heard;
   }
 
-  /** Notes that the input may have this type, too: a new host has to know. */
+  /** Notes a further type of its input, for a new host. */
   addType(schema: Uint8Array): void {
     this.#request = { ...this.#request, further: [...(this.#request.further ?? []), schema] };
   }
 
-  /** @returns does it read this object, and is that news to it? */
+  /** @returns whether it reads this object and has an older version */
   update({ object, version, state, derived }: ObjectUpdate): boolean {
     if (derived !== 0 && derived !== this.derived) return false;
     const { modulator } = this.#request;
@@ -197,7 +197,7 @@ export class HostedModulator {
     this.#runs.push(EventsFrame.at(encodeStretches(header, parts, this.#room)));
   }
 
-  /** Keeps what was called, as runs are kept. @returns false where it may not be called */
+  /** Keeps a call until the turn is over. @returns false where the service was not granted */
   collectCalls(calls: readonly NamedValues[]): boolean {
     this.#calls.push(...calls);
     return this.#calls.length <= MOST_CALLS && calls.every(({ name }) => this.isGranted(name));
@@ -210,7 +210,7 @@ export class HostedModulator {
     return calls;
   }
 
-  /** The runs of the turn, counted on over the deaths of hosts. */
+  /** The runs of the turn, with counts that go on when a host is replaced. */
   deliver(): EventsFrame[] {
     this.#closePassing();
     const runs = this.#runs;
@@ -224,7 +224,7 @@ export class HostedModulator {
     return runs;
   }
 
-  /** A turn has ended. @param batch that it was given; undefined for none */
+  /** A turn has ended. @param batch the turn's events; undefined for a turn without */
   turned(batch: Batch | undefined, waiting: number): void {
     this.waiting = waiting;
     this.passage.turned(batch?.of, batch?.run.count ?? 0, waiting);
@@ -258,11 +258,11 @@ class Settlement<T> {
   readonly reject: (reason: Error) => void;
   isSettled = false;
 
-  /** @param onResolved called at once, where who waits for the promise may be late */
+  /** @param onResolved called synchronously, before those who wait for the promise go on */
   constructor(onResolved: (value: T) => void) {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     this.promise = promise;
-    // Nobody has to wait for it.
+    // A rejection that nobody waits for is no error.
     promise.catch(() => {});
     this.resolve = value => {
       if (!this.isSettled) onResolved(value);

@@ -3,7 +3,7 @@ import type { Limits } from "../../sandbox/sandbox.ts";
 import type { Blame, Carrier, CarrierKind, Exit } from "./carrier.ts";
 
 const TICK_MS = 50;
-/** A host's first sign may take longer than any later one. */
+/** The longest time to a host's first sign of life. */
 const BEGIN_MS = 15_000;
 const FRAME_MARGIN = 1 << 20;
 
@@ -11,15 +11,15 @@ const FRAME_MARGIN = 1 << 20;
 export interface Death {
   readonly error: JechoError;
   readonly blame: Blame;
-  /** Had it given any sign before? */
+  /** Whether it had given any sign of life. */
   readonly hadBegun: boolean;
 }
 
 export interface KeeperEvents {
   frame(bytes: Uint8Array): void;
-  /** The host is gone, against the producer's will. */
+  /** The host ended without having been told to. */
   died(death: Death): void;
-  /** Whether the host is at work, so that a sign of it may be expected. */
+  /** Whether the host has work, so that signs of life are due. */
   isBusy(): boolean;
 }
 
@@ -77,7 +77,7 @@ export class HostKeeper {
     clearInterval(this.#ticker);
     this.#ticker = setInterval(() => {
       const now = performance.now();
-      // A program that computes for a while must not take its own silence for the host's.
+      // A producer that computed for a while must not take its own silence for the host's.
       this.#watch(Math.min(now - then, 2 * TICK_MS));
       then = now;
     }, TICK_MS);
@@ -94,7 +94,7 @@ export class HostKeeper {
     this.#carrier?.kill();
   }
 
-  /** A host that is not wanted is kept for a while, but nobody waits for it. @param ended called when it has been let go */
+  /** Keeps an unused host for a while, without keeping the process alive. @param ended called when the host has been ended */
   hold(wanted: boolean, ended: () => void): void {
     this.#carrier?.hold(wanted);
     clearTimeout(this.#idle);
@@ -109,7 +109,7 @@ export class HostKeeper {
     this.#idle.unref?.();
   }
 
-  /** Resolves when the host is gone. */
+  /** Resolves when the host has ended. */
   close(): Promise<void> {
     if (this.#closed !== undefined) return this.#closed.promise;
     this.#closed = Promise.withResolvers<void>();
@@ -117,7 +117,7 @@ export class HostKeeper {
     clearTimeout(this.#idle);
     if (this.#carrier === undefined) this.#closed.resolve();
     else {
-      // Who waits for that may have nothing else to wait for.
+      // The process stays alive for whoever waits for this.
       this.#carrier.hold(true);
       this.#carrier.kill();
     }

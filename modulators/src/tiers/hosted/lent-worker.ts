@@ -1,6 +1,6 @@
 /**
- * Workers for a place that can start none itself, as a SharedWorker in Chromium: a page lends one. Its frames go straight between
- * the two, by a port that the page only passes on, so that they do not wait for the page.
+ * Workers for a place that can start none itself, such as a SharedWorker in Chromium: a page lends one. Frames go directly between
+ * worker and borrower, over a port that the page passes on: they do not wait for the page.
  */
 import { JechoError } from "@jecho/shared";
 import type { PageHost, PageHostListener } from "./page-host.ts";
@@ -10,10 +10,10 @@ import type { StartWorker, WorkerHandle, WorkerListener } from "./worker-carrier
 type HostWorker = Pick<PageHost, "post" | "terminate">;
 type StartHost = (listener: PageHostListener) => HostWorker | Promise<HostWorker>;
 
-/** Most pages lend none: what starts one is loaded with the first. */
+/** Most pages lend none: the part that starts one is loaded with the first. */
 const startPageHost: StartHost = async listener => new (await import("./page-host.ts")).PageHost(listener);
 
-/** A page that does not start a worker within this time is busy. */
+/** Time that a page has to start a worker; then another page is asked. */
 const START_MS = 5000;
 
 /**
@@ -30,7 +30,7 @@ export function lendWorkers(port: MessagePort, start: StartHost = startPageHost)
     const [frames, control] = ports as [MessagePort, MessagePort];
     try {
       const worker = await start({
-        // All that it says goes to the borrower.
+        // Its messages go to the borrower.
         message() {},
         error: ({ message }) =>
           control.postMessage(failure("MODULATOR_FAILED", `the host died while it ran: ${message}`)),
@@ -72,7 +72,7 @@ export class Lenders {
     };
   }
 
-  /** Each time from another page, so that one that is busy, or may start no workers, does not keep the others from being asked. */
+  /** Asks another page each time, so that a page that is busy, or may start no workers, does not stand in the way. */
   readonly start: StartWorker = listener => {
     const [next] = this.#pages;
     if (next === undefined) return new Loan(listener, undefined, new Set());
@@ -111,7 +111,7 @@ class Loan implements WorkerHandle {
 
   post(message: WorkerMessage, transfer: ArrayBuffer[]): void {
     this.#frames.port1.postMessage(message, transfer);
-    // It ends by itself then.
+    // The worker ends by itself.
     if (message === null) this.#forget();
   }
 

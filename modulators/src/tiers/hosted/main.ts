@@ -1,7 +1,7 @@
 /**
  * The modulator host as a child process of the producer. It reads frames from file descriptor 3 and writes frames to 4,
- * one after the other and blocking, so that what is out before a modulator runs tells the producer which one it is. It
- * ends when 3 does.
+ * one after the other and blocking: what was written before a modulator runs tells the producer which one runs. The
+ * process ends when descriptor 3 does.
  */
 import { readSync, writeSync } from "node:fs";
 import { frameEnd, parseFrame } from "@jecho/shared/internal";

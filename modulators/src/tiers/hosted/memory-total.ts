@@ -1,15 +1,15 @@
 import type { RunningModulator } from "../../running/running-modulator.ts";
 
-/** Processor time after which a modulator may take much more memory than it did. */
+/** Processor time of a modulator after which its memory is measured again. */
 const WEIGHED_MS = 1;
-/** Turns after which it may, whatever time they took. */
+/** Turns after which its memory is measured again, whatever time they took. */
 const WEIGHED_TURNS = 256;
 
 interface Weight {
-  /** The party that the memory counts for: a subject, or a modulator by itself. */
+  /** Party that the memory counts for: a subject, or a modulator without one. */
   readonly by: string;
   bytes: number;
-  /** Processor time that the modulator had used when it was weighed. */
+  /** Processor time that the modulator had used when its memory was measured. */
   cpuMs: number;
   turns: number;
 }
@@ -51,7 +51,7 @@ export class MemoryTotal {
     this.#weights.delete(modulator);
   }
 
-  /** The largest modulator of those whose modulators take most. */
+  /** The largest modulator of the party that takes most. */
   largest(): RunningModulator | undefined {
     const sums = new Map<string, number>();
     for (const { by, bytes } of this.#weights.values()) sums.set(by, (sums.get(by) ?? 0) + bytes);

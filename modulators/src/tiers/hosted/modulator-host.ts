@@ -47,7 +47,7 @@ export interface HostStats {
   readonly pendingBytes: number;
 }
 
-/** A host that dies so often in a row without having done anything is not replaced any more. */
+/** A host that dies this often in a row without having done anything is not replaced. */
 const FUTILE_STARTS = 3;
 /** Number of strikes in a row after which a modulator is removed. */
 const MOST_STRIKES = 2;
@@ -58,8 +58,8 @@ const STRIKES = { modulator: MOST_STRIKES, anybody: 1, nobody: 0 } as const;
  * The hosted tier: runs modulators in a process or worker, watches it, and replaces it when it hangs or dies. No call
  * blocks.
  *
- * The host starts with the first modulator. It ends with `close`, some seconds after the last modulator is gone, and with
- * its producer whatever way that ends.
+ * The host starts with the first modulator. It ends with `close`, some seconds after the last modulator was removed, and with
+ * its producer, however that ends.
  */
 export class ModulatorHost implements Tier {
   readonly #options: ModulatorHostOptions;
@@ -159,7 +159,7 @@ export class ModulatorHost implements Tier {
     installation.installed.reject(new JechoError("CLOSED", "the modulator was removed"));
     if (isOrdered) {
       this.#roster.leave(installation);
-      // It may end before it has answered for what it was given.
+      // It may end before it has answered.
       installation.share.ends();
       this.#backlog.order(installation, order => {
         this.#orders.remove(installation, order);
@@ -261,7 +261,7 @@ export class ModulatorHost implements Tier {
     });
   }
 
-  /** A modulator has seen the batch to its end, or never will. */
+  /** A modulator has finished the batch, or never will. */
   #seen({ runs }: Batch): void {
     for (const raised of runs) this.#backlog.seen(raised);
   }
@@ -321,7 +321,7 @@ export class ModulatorHost implements Tier {
     this.#periods.clear();
     for (const installation of this.#roster) {
       installation.discard();
-      // It starts anew, and will say.
+      // A new host is started, and answers.
       if (installation.mostPerSecond === 0) continue;
       installation.mostPerSecond = 0;
       tell(() => this.#options.onRate?.(installation.derived));
@@ -332,7 +332,7 @@ export class ModulatorHost implements Tier {
       if (current.strikes >= MOST_STRIKES && hadBegun) {
         const { modulator, by = "" } = current.request;
         if (blame === "modulator") this.#suspensions.add("endedHost", modulator.source, by);
-        // One that was at work by chance comes back after a while.
+        // A modulator that was at work by chance comes back after a while.
         const isBlamed = blame === "modulator";
         this.#removed(current, isBlamed ? error : new JechoError("MODULATOR_HOST_FAILED", error.message));
       }
@@ -362,7 +362,7 @@ export class ModulatorHost implements Tier {
     tell(() => this.#options.onRestart?.());
   }
 
-  /** Brings a new host to where the old one was: each modulator is given what it has not finished, and sees nothing twice. */
+  /** Brings a new host to the former one's position: each modulator is given the runs that it had not finished, and no other. */
   #resume(work: readonly Work[]): void {
     for (const installation of [...this.#roster]) this.#orders.install(installation);
     for (const item of work) {

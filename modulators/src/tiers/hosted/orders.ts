@@ -13,7 +13,7 @@ const INSTALL_MS = 5;
 
 type SendInTurn = (installation: HostedModulator, send: Errand["send"]) => void;
 
-/** Orders for the host, besides events. Those that it has to answer are entered among its work. */
+/** Orders for the host, besides events. Orders that it answers are entered among its work. */
 export class Orders {
   readonly #keeper: HostKeeper;
   readonly #outstanding: Outstanding;
@@ -24,13 +24,13 @@ export class Orders {
    * modulators or for one.
    */
   readonly #updates = new Map<string, ObjectUpdate>();
-  /** Modulators whose rate may be another with that. */
+  /** Modulators whose rate may change with these updates. */
   readonly #rated = new Set<HostedModulator>();
   readonly #inTurn: SendInTurn;
   #timeMs = 0;
   #stopPreparing = (): void => {};
 
-  /** @param inTurn has an order sent when it is its modulator's turn */
+  /** @param inTurn sends an order in its modulator's turn */
   constructor(
     to: { keeper: HostKeeper; outstanding: Outstanding; roster: Roster; clock: HostClock },
     inTurn: SendInTurn,
@@ -45,7 +45,7 @@ export class Orders {
   /** A new host knows nothing. */
   begin(): void {
     this.#timeMs = 0;
-    // What it installs has the newest states.
+    // Installations carry the newest states.
     this.#updates.clear();
   }
 
@@ -53,14 +53,14 @@ export class Orders {
     this.#stopPreparing();
   }
 
-  /** Installs the modulator, which is behind all others at the host then. */
+  /** Installs the modulator, as the last one at the host. */
   install(installation: HostedModulator, order?: number): void {
     this.#roster.add(installation);
     installation.isOrdered = true;
     const { request, ready, derived, grants, context, heard } = installation;
     const { channel, schema, modulator, behind = 0 } = request;
     for (const other of request.further ?? []) this.addType(channel, other);
-    // What was told last is what it begins with.
+    // It begins with the newest one.
     if (schema !== undefined) this.addType(channel, schema);
     for (const [name, value] of context) {
       // Others have it, or have yet to be given what was raised before.
@@ -113,7 +113,7 @@ export class Orders {
    * Takes a new version of an object. However often it changes, the host is woken for it only by the next call of a
    * modulator, which it counts from: for one whose rate may follow the object, that is at the end of the turn.
    *
-   * @param readers for whom it is news
+   * @param readers the modulators that have an older version
    */
   update(update: ObjectUpdate, readers: readonly HostedModulator[]): void {
     const { derived, state, object } = update;
@@ -124,7 +124,7 @@ export class Orders {
     for (const reader of rated) this.#rated.add(reader);
   }
 
-  /** Tells what has changed in shared objects. */
+  /** Sends the updates of shared objects. */
   updates(): void {
     this.#sendUpdates();
     const rated = [...this.#rated];
@@ -157,7 +157,7 @@ export class Orders {
     this.#stopPreparing();
     this.#stopPreparing = this.#clock.after(PREPARE_MS, () => {
       if (this.#roster.get(installation.derived) !== installation) return this.#prepare(0);
-      // Its module runs for that: whatever comes of it is its doing.
+      // Its module's code runs for this, so a failure is blamed on it.
       const { derived, share } = installation;
       this.#inTurn(installation, order => {
         this.#push("turn", derived, share.expectedMs, order);
@@ -175,7 +175,7 @@ export class Orders {
     this.#outstanding.push({ kind, derived, expectedMs, order });
   }
 
-  /** Every modulator sees the producer's time, in steps of what it is given. */
+  /** Every modulator sees the producer's time as of its newest events. */
   #time(): void {
     const timeMs = this.#clock.now();
     if (timeMs !== this.#timeMs) this.#keeper.send(encodeControl({ kind: "Clock", timeMs }));

@@ -6,7 +6,7 @@ export interface PageHostListener {
   error(error: Error): void;
 }
 
-/** A message posted before the program runs: transferred memory cannot be posted a second time. */
+/** A message posted before the program runs. It is kept, for transferred memory cannot be posted twice. */
 interface EarlyMessage {
   readonly message: WorkerMessage;
   readonly transfer: Transferable[];
@@ -18,8 +18,8 @@ const OPTIONS = { type: "module", name: "modulators" } as const;
 export type LoadSource = () => Promise<string>;
 
 /**
- * A worker of a page, with the program of a host for modulators. Bundlers that know nothing of workers, such as esbuild, leave out the
- * program's file; it is started from its text then.
+ * A page's worker with the modulator host's program. Bundlers that do not know workers, such as esbuild, leave out the
+ * program's file; then it is started from its text.
  */
 export class PageHost {
   readonly #listener: PageHostListener;
@@ -63,7 +63,7 @@ export class PageHost {
     this.#worker = worker;
     worker.onmessage = ({ data }: MessageEvent<Uint8Array | WorkerFailure | null>) => {
       if (data !== null) return this.#listener.message(data);
-      // It runs.
+      // The program runs.
       for (const { message, transfer } of this.#kept ?? []) worker.postMessage(message, transfer);
       this.#kept = undefined;
     };
@@ -74,7 +74,7 @@ export class PageHost {
     };
   }
 
-  /** @param why there is no other way */
+  /** @param why the reason why the file could not be used */
   async #beginFromSource(why: Error): Promise<void> {
     const failed = (error: Error): void => this.#listener.error(error);
     if (this.#loadSource === undefined) return failed(why);

@@ -2,12 +2,12 @@ import type { HostedModulator } from "./installation.ts";
 
 const NOBODY: readonly HostedModulator[] = [];
 
-/** The modulators of one host, by their derived channels, in the order in which the host runs them; and those on their way out. */
+/** The modulators of one host by their derived channels, in the order in which the host runs them, and those being removed. */
 export class Roster {
   readonly #installations = new Map<number, HostedModulator>();
-  /** Modulators by the channel that they are fed with: each run asks for them. */
+  /** Modulators by their input channel: looked up for each run. */
   readonly #fed = new Map<number, readonly HostedModulator[]>();
-  /** Modulators whose removal the host has still to confirm, in that order. */
+  /** Modulators whose removal the host has not confirmed, oldest first. */
   readonly #leaving = new Map<number, HostedModulator[]>();
 
   get size(): number {
@@ -22,7 +22,7 @@ export class Roster {
     return this.#installations.values();
   }
 
-  /** Modulators that are fed with this channel. */
+  /** Modulators with this input channel. */
   fedWith(channel: number): readonly HostedModulator[] {
     return this.#fed.get(channel) ?? NOBODY;
   }
@@ -33,7 +33,7 @@ export class Roster {
     return false;
   }
 
-  /** Puts it behind all others. */
+  /** Adds it behind all others. */
   add(installation: HostedModulator): void {
     this.delete(installation.derived);
     this.#installations.set(installation.derived, installation);
@@ -59,13 +59,13 @@ export class Roster {
     return all;
   }
 
-  /** Asks the host to remove it: output until then is of no interest, but calls count. */
+  /** The host is asked to remove it: its output is discarded from now on, but its calls count. */
   leave(installation: HostedModulator): void {
     const { derived } = installation;
     this.#leaving.set(derived, [...(this.#leaving.get(derived) ?? []), installation]);
   }
 
-  /** The one that the host is to remove next of those that made this derived channel. */
+  /** The modulator of this derived channel whose removal the host confirms next. */
   leaving(derived: number): HostedModulator | undefined {
     return this.#leaving.get(derived)?.[0];
   }
@@ -85,7 +85,7 @@ export class Roster {
     else this.#leaving.delete(derived);
   }
 
-  /** The host that was asked is no more. */
+  /** The host that was asked has ended. */
   allLeft(): void {
     this.#leaving.clear();
   }

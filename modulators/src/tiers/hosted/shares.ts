@@ -1,27 +1,27 @@
-/** A count of time that begins anew whenever the host has had nothing to do. */
+/** A count of time that starts again at 0 whenever the host has been idle. */
 interface Account {
   usedMs: number;
-  /** The busy stretch that this is of. */
+  /** Number of the busy period that it belongs to. */
   stretch: number;
 }
 
-/** A party to the time of one host: a subject, a connection, or a modulator by itself. */
+/** A sharer of one host's time: a subject, a connection, or a modulator without one. */
 interface Sharer extends Account {
-  /** Numbers of the party's modulators, and of those with something waiting. */
+  /** Number of the sharer's modulators, and of those for which something waits. */
   modulators: number;
   waiting: number;
-  /** Time that its modulator had used which came last: one for which nothing waited begins there. */
+  /** Time used by the modulator that was served last: one for which nothing had waited begins there. */
   floorMs: number;
 }
 
-/** Parties that are remembered although none of their modulators is there: one that comes and goes keeps its count. */
+/** Most sharers that are remembered without modulators: one that comes and goes keeps its count. */
 const MOST_ABSENT = 1024;
-/** The most events that a modulator takes at once where they wait for it, as long as its turns take no longer than this time. */
+/** Most events of one turn where more wait, as long as turns take no longer than the time below. */
 const MOST_EVENTS = 256;
 const LONG_MS = 10;
-/** Largest growth from one turn to the next: nobody knows how long the next one will take. */
+/** Largest growth of a turn's events over the turn before, since nobody knows how long the next one takes. */
 const MOST_GROWTH = 8;
-/** Time expected of a modulator that has not been measured: nobody is to wait behind several of these. */
+/** Time expected of a modulator that has not been measured, so that nobody waits behind several of them. */
 const UNKNOWN_MS = 10;
 
 /** One modulator's share of its host's time. */
@@ -30,20 +30,20 @@ export class Share implements Account {
   isWaiting = false;
   usedMs = 0;
   stretch = 0;
-  /** Turns that the host has been sent for it and has not finished. */
+  /** Turns sent to the host and not finished. */
   turns = 0;
-  /** Time expected of its next turn: what turns took of late, the longest most of all. */
+  /** Time expected of its next turn, from the recent ones, with most weight on the longest. */
   expectedMs = UNKNOWN_MS;
-  /** Events that it is given at once where several runs wait. */
+  /** Events per turn where several runs wait. */
   mostEvents = 1;
-  /** Events of the last turn with any; 0 where none has been measured. */
+  /** Events of the last turn that had any; 0 before the first. */
   #events = 0;
 
   constructor(sharer: Sharer) {
     this.sharer = sharer;
   }
 
-  /** Time expected of its next turn if that is given so many events. */
+  /** Time expected of a turn with so many events. */
   expectedFor(events: number): number {
     const more = this.#events === 0 ? 1 : events / this.#events;
     return more <= 1 ? this.expectedMs : Math.min(Math.max(LONG_MS, this.expectedMs), more * this.expectedMs);
@@ -55,7 +55,7 @@ export class Share implements Account {
     this.expectedMs = Math.max(this.expectedMs, UNKNOWN_MS);
   }
 
-  /** A turn has ended. @param events that it was given; 0 for none */
+  /** A turn has ended. @param events number of the turn's events */
   turned(cpuMs: number, events: number): void {
     this.turns = Math.max(0, this.turns - 1);
     this.expectedMs = this.#events > 0 ? Math.max(cpuMs, 0.75 * this.expectedMs) : cpuMs;
@@ -70,12 +70,12 @@ export class Share implements Account {
 }
 
 /**
- * Shares a host's time out: first among sharers, then among the modulators of each, by processor time really used. Of those who wait, the one
- * that has used least comes next. Nothing is held against anybody once the host has had nothing to do.
+ * Divides a host's time, first among sharers, then among the modulators of each, by measured processor time: of those that wait, the one that has
+ * used least comes next. All counts start again once the host has been idle.
  */
 export class Shares {
   readonly #sharers = new Map<string, Sharer>();
-  /** The least that sharers had used for which something waited when somebody came last. */
+  /** Least time used by a waiting sharer when the newest one arrived. */
   #floorMs = 0;
   /** Number of sharers without modulators. */
   #absent = 0;
@@ -105,7 +105,7 @@ export class Shares {
     this.#forgetAbsent(MOST_ABSENT);
   }
 
-  /** Something waits for this modulator from now on: what others have used while nothing did is not made up for. */
+  /** Something waits for this modulator from now on. It gets no credit for the time when nothing did. */
   waits(share: Share): void {
     if (share.isWaiting) return;
     share.isWaiting = true;
@@ -124,10 +124,10 @@ export class Shares {
   }
 
   /**
-   * The one that comes next of these, for all of which something waits: that which will have used least by the end of its turn, so that nobody
-   * waits for long turns who needs short ones.
+   * The next one of these waiting modulators: the one that will have used least at the end of its turn, so that short turns do not wait for
+   * long ones.
    *
-   * @param mostTurns of one that may come
+   * @param mostTurns most unfinished turns of the next one
    */
   next<T extends { readonly share: Share }>(waiting: Iterable<T>, mostTurns: number): T | undefined {
     const firsts = new Map<Sharer, T>();
@@ -150,7 +150,7 @@ export class Shares {
     return next;
   }
 
-  /** A modulator has used so much time. */
+  /** Counts time that a modulator used. */
   charge(share: Share, ms: number): void {
     const { sharer } = share;
     this.#renew(sharer);
@@ -159,7 +159,7 @@ export class Shares {
     share.usedMs += ms;
   }
 
-  /** The host has nothing to do. */
+  /** The host is idle. */
   idle(): void {
     this.#stretch++;
     this.#floorMs = 0;

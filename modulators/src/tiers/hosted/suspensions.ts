@@ -4,15 +4,15 @@ import type { HostClock } from "../periods.ts";
 /** Length of the first suspension; each later one lasts twice as long, up to the most. */
 const FIRST_MS = 5000;
 const MOST_MS = 600_000;
-/** Time after a suspension without another such deed, from which on the count begins anew. */
+/** Time without an offence after which the count starts again. */
 const FORGOTTEN_MS = 600_000;
-/** Texts and subjects that are remembered: the latest. */
+/** Most texts and subjects that are remembered, the newest ones. */
 const MOST_TEXTS = 64;
 const MOST_SUBJECTS = 1024;
 
-/** Deed for which modulators are suspended. */
+/** Offence for which modulators are suspended. */
 interface Offence {
-  /** Number of times that a text, and that the modulators of a subject, may do it before they are suspended. */
+  /** Offences of one text, and of one subject's modulators, before they are suspended. */
   readonly sparedTexts: number;
   readonly sparedSubjects: number;
   readonly name: string;
@@ -32,8 +32,8 @@ interface Offender {
 }
 
 /**
- * Modulators that have ended their host, or have timed out again and again. Their text is refused for a while, and after some more of it
- * whatever else comes from the same subject: else a loop of installations would end host after host, or take much of its time.
+ * Suspends modulators that ended their host or timed out repeatedly. First their text is refused for a while, after further offences everything
+ * from the same subject. Otherwise a loop of installations could end host after host, or take much of its time.
  */
 export class Suspensions {
   readonly #records = Object.entries(OFFENCES).map(([kind, offence]) => new OffenceRecord(kind, offence));
@@ -43,7 +43,7 @@ export class Suspensions {
     this.#clock = clock;
   }
 
-  /** A modulator with this text has done that. @param by the subject that brought it; "" where that has no name */
+  /** Counts an offence of a modulator with this text. @param by the subject that brought it; "" where it has no name */
   add(kind: keyof typeof OFFENCES, text: string, by: string): void {
     const now = this.#clock.now();
     for (const record of this.#records) if (record.kind === kind) record.add(text, by, now);
@@ -100,7 +100,7 @@ function blame(
   const known = offenders.get(name);
   const times = known === undefined || now > known.until + FORGOTTEN_MS ? 1 : known.times + 1;
   const ms = times > spared ? Math.min(MOST_MS, FIRST_MS * 2 ** (times - spared - 1)) : 0;
-  // Deleted first, so that the map's order is that of the deeds.
+  // Deleted first: the map's order is that of the newest offences.
   offenders.delete(name);
   offenders.set(name, { times, until: now + ms });
   for (const oldest of offenders.keys()) {

@@ -4,13 +4,13 @@ import type { Provenance } from "../../running/provenance.ts";
 import { CHUNK_BYTES } from "../../sandbox/sandbox.ts";
 import type { Raised } from "./work.ts";
 
-/** Bytes that a run takes which waits, besides those of its frame. */
+/** Bytes of a waiting run besides its frame. */
 const OVERHEAD_BYTES = 128;
 
-/** Runs of one channel that wait for modulators, oldest first. Each modulator knows the place of the first that waits for it. */
+/** Runs of one channel that wait for modulators, oldest first. Each modulator knows the position of its first one. */
 export class WaitingRuns {
   #runs: Raised[] = [];
-  /** Place of the oldest one. */
+  /** Position of the oldest one. */
   #first = 0;
   #bytes = 0;
 
@@ -22,7 +22,7 @@ export class WaitingRuns {
     return this.#first;
   }
 
-  /** The place behind the newest one. */
+  /** The position behind the newest one. */
   get end(): number {
     return this.#first + this.#runs.length;
   }
@@ -35,7 +35,7 @@ export class WaitingRuns {
     return this.#runs.at(-1);
   }
 
-  /** @returns its place */
+  /** @returns its position */
   push(raised: Raised): number {
     this.#runs.push(raised);
     this.#bytes += bytesOf(raised);
@@ -52,7 +52,7 @@ export class WaitingRuns {
     return this.#runs[place - this.#first] as Raised;
   }
 
-  /** The run at this place, and those behind it that can be given together with it. */
+  /** The run at this position, and those behind it that can be joined to it. */
   from(place: number, mostEvents: number): Raised[] {
     const index = place - this.#first;
     const runs = [this.#runs[index] as Raised];
@@ -69,12 +69,12 @@ export class WaitingRuns {
     return runs;
   }
 
-  /** The runs from this place on. */
+  /** The runs from this position on. */
   since(place: number): readonly Raised[] {
     return this.#runs.slice(place - this.#first);
   }
 
-  /** Forgets the oldest ones, as far as they have been sent to all that they were raised for. @returns the bytes of these */
+  /** Forgets the oldest ones that were sent to all their modulators. @returns their bytes */
   trim(): number {
     let sent = 0;
     let bytes = 0;
@@ -88,9 +88,9 @@ export class WaitingRuns {
 }
 
 /**
- * A run of raised events as runs that a sandbox takes in one call each, and that account for their own events: so a consumer that has
- * the output of the first has all of it, whatever becomes of the others. A run of a derived channel stays whole: nobody knows which of
- * its events account for what.
+ * Divides a run of raised events into runs that a sandbox takes in one call each, and that account for their own events: a consumer that has
+ * the output of one has all of it, whatever becomes of the others. A run of a derived channel stays whole, for only the run as a whole
+ * accounts for raised events.
  */
 export function piecesOf(run: EventsFrame, of: Provenance | undefined): Pick<Raised, "run" | "of">[] {
   if (of === undefined || of.through - of.after !== run.count) return [{ run, of }];
@@ -124,7 +124,7 @@ export function joined(runs: readonly Raised[]): Pick<Raised, "run" | "frame" | 
   return { run: all, frame: all.raw(), tag, of: ofAll, passed };
 }
 
-/** Whether the two may be one run: nothing came in between, nobody waits for one of them, and what is said of a whole run is the same. */
+/** Whether the two may be joined: nothing came in between, nobody waits for either, and they agree in all that is said of a whole run. */
 function isContinued(a: Raised, b: Raised): boolean {
   if (a.tag !== undefined || b.tag !== undefined || a.after.length > 0 || a.passed.length > 0) return false;
   const [from, to] = [a.run, b.run];

@@ -4,11 +4,11 @@ export const GUARD = {
   calls: 0,
   /** Word 1: deadline of the present call in ms; 0 between calls. */
   limitMs: 1,
-  /** Processor time that a call may go on after its deadline, until the engine has ended it: at least this, */
+  /** Processor time that a call has after its deadline, for the engine to end it: at least this, */
   graceMs: 150,
   /** and this share of the deadline, for a timer is late on a loaded machine. */
   graceShare: 0.5,
-  /** Ends the process whatever it does, and tells its parent why. */
+  /** Ends the process, and tells its parent why. */
   signal: "SIGVTALRM",
 } as const;
 

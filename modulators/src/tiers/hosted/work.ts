@@ -3,50 +3,50 @@ import type { Provenance } from "../../running/provenance.ts";
 
 /** An order for one modulator, which the host answers. */
 export interface Order {
-  /** `turn`: without events, as when the transport is ready again, or a period is over. */
+  /** `turn`: a turn without events, as when the transport is ready again or a period is over. */
   readonly kind: "install" | "turn" | "remove";
   readonly derived: number;
   readonly expectedMs: number;
   order?: number;
 }
 
-/** Work that the host has been sent and has not finished, in the order sent. */
+/** Unfinished work of the host, in the order sent. */
 export type Work = Order | Batch;
 
-/** A run of events that was raised for modulators here, until each of them has seen it or is gone. */
+/** A run of raised events, until each of its modulators has finished it or is gone. */
 export interface Raised {
   readonly run: EventsFrame;
   /** The run's own bytes. */
   readonly frame: Uint8Array;
-  /** Names it to who wants to know when it is done. */
+  /** Tag by which its end is reported. */
   readonly tag: string | undefined;
   /** Provenance of the run, and the stretches without events that came behind it. */
   readonly of: Provenance | undefined;
   readonly passed: Provenance[];
-  /** Frames that changed the producer's state after this run was raised. */
+  /** Frames that changed the producer's state behind this run. */
   readonly after: Uint8Array[];
-  /** The work's place in the order of all that a host is given. */
+  /** Position in the order in which all was given. */
   readonly order: number;
-  /** Numbers of modulators that have not seen the run to its end, and of those it has not been sent to. */
+  /** Number of modulators that have not finished the run, and of those that it was not sent to. */
   awaited: number;
   unsent: number;
 }
 
-/** A frame of events that the host has been sent, and the modulators that have not seen it to its end. */
+/** A frame of events at the host, and the modulators that have not finished it. */
 export interface Batch extends Pick<Raised, "run" | "frame" | "tag" | "of" | "passed"> {
   readonly kind: "batch";
-  /** The place of the first run in it. */
+  /** Position of its first run. */
   order?: number;
   readonly channel: number;
-  /** The runs in it: several where they waited for these modulators. */
+  /** Its runs: several where they had waited. */
   readonly runs: readonly Raised[];
   number: number;
   readonly waiting: Set<number>;
-  /** Time expected of them all. */
+  /** Expected time of all these modulators. */
   readonly expectedMs: number;
 }
 
-/** The work under way. The host does one thing after the other, so the first is the one at work. */
+/** The unfinished work. The host does one thing after the other: the first entry is in work. */
 export class Outstanding {
   readonly #list: Work[] = [];
   #bytes = 0;
@@ -58,7 +58,7 @@ export class Outstanding {
     return this.#given;
   }
 
-  /** The next place in the order. */
+  /** The next position in the order. */
   next(): number {
     return ++this.#given;
   }
@@ -68,7 +68,7 @@ export class Outstanding {
     return this.#bytes;
   }
 
-  /** Time expected of all that. */
+  /** Expected time of all batches. */
   get expectedMs(): number {
     return this.#expectedMs;
   }
@@ -77,7 +77,7 @@ export class Outstanding {
     return this.#list.length;
   }
 
-  /** The newest run of this channel that this modulator has not seen to its end. */
+  /** The newest run of this channel that this modulator has not finished. */
   newestBatch(channel: number, derived: number): Batch | undefined {
     return this.#list.findLast(
       (work): work is Batch => work.kind === "batch" && work.channel === channel && work.waiting.has(derived),
@@ -94,20 +94,20 @@ export class Outstanding {
     this.#count(work, 1);
   }
 
-  /** The batch that the host is at. */
+  /** The batch in work. */
   get batch(): Batch | undefined {
     const [first] = this.#list;
     return first?.kind === "batch" ? first : undefined;
   }
 
-  /** The modulator that the host is running now. */
+  /** The modulator in work. */
   current(): number | undefined {
     const [first] = this.#list;
     if (first === undefined || first.kind === "remove") return undefined;
     return first.kind === "batch" ? first.waiting.values().next().value : first.derived;
   }
 
-  /** @returns false where no such work was to be finished now */
+  /** @returns false where the first entry is another one */
   finish(kind: "install" | "turn" | "remove", derived: number): boolean {
     const index = this.#list.findIndex(work => work.kind === kind && work.derived === derived);
     if (index < 0) return false;
@@ -126,9 +126,9 @@ export class Outstanding {
   }
 
   /**
-   * The modulator is gone: nobody waits for it. What is already on the way to remove it stays.
+   * The modulator is gone: its work is forgotten, except its removal.
    *
-   * @returns the batches that it has not seen to their end
+   * @returns the batches that it had not finished
    */
   forget(derived: number): Batch[] {
     const unseen: Batch[] = [];
@@ -144,7 +144,7 @@ export class Outstanding {
     return unseen;
   }
 
-  /** Takes all work of a host that died, to begin anew. */
+  /** Takes out all work, for the next host. */
   clear(): Work[] {
     this.#bytes = 0;
     this.#expectedMs = 0;
@@ -158,7 +158,7 @@ export class Outstanding {
 
   #count(work: Work, times: 1 | -1): void {
     if (work.kind === "batch") this.#bytes += times * work.frame.byteLength;
-    // Sums of fractions do not come back to 0 by themselves.
+    // A sum of fractions does not return to exactly 0.
     this.#expectedMs = this.#list.length === 0 ? 0 : this.#expectedMs + times * work.expectedMs;
   }
 }

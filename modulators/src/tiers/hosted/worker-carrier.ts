@@ -3,7 +3,7 @@ import type { Limits } from "../../sandbox/sandbox.ts";
 import type { Blame, Carrier, CarrierKind, CarrierListener } from "./carrier.ts";
 import type { WorkerFailure, WorkerMessage } from "./worker.ts";
 
-/** A worker thread of Node or a page's Worker, as far as they agree. */
+/** The common part of Node's worker threads and a page's Worker. */
 export interface WorkerHandle {
   post(message: WorkerMessage, transfer: ArrayBuffer[]): void;
   terminate(): void;
@@ -12,11 +12,11 @@ export interface WorkerHandle {
 
 export interface WorkerListener {
   message(message: Uint8Array | WorkerFailure): void;
-  /** An error that nobody caught there; `ended` may still follow. */
+  /** Called with an uncaught error of the worker; `ended` may still follow. */
   error(error: Error): void;
-  /** The worker has ended. A page's worker never says so. */
+  /** Called when the worker has ended. A page's worker never says so. */
   ended(): void;
-  /** The worker has ended, which was neither its doing nor that of what it ran. */
+  /** Called when the worker has ended through no fault of its own or of its modulators. */
   taken(why: string): void;
 }
 
@@ -25,7 +25,7 @@ export type StartWorker = (listener: WorkerListener) => WorkerHandle;
 
 export function workerCarrier(startWorker: StartWorker): CarrierKind {
   return {
-    // Nothing beside it knows what it is at and what that takes, so only silence tells.
+    // No other thread watches its calls: only silence tells that it hangs.
     hungMs: 5000,
     start: (limits, limitBytes, listener) => new WorkerCarrier(startWorker, limits, limitBytes, listener),
   };

@@ -5,23 +5,23 @@ import { quickJsEngine } from "../../sandbox/quickjs.ts";
 import type { Engine, Limits } from "../../sandbox/sandbox.ts";
 import { HostCore } from "./core.ts";
 
-/** The reason why a worker can do no more. */
+/** Why a worker cannot go on. */
 export interface WorkerFailure {
   readonly code: ErrorCode;
   readonly message: string;
 }
 
-/** First the limits; then frames, each in memory of its own; null says that no more will come. */
+/** Messages to the worker: first the limits, then frames with their own memory, last null. */
 export type WorkerMessage = { readonly limits: Limits } | Uint8Array<ArrayBuffer> | null;
 
-/** The way of messages: a page's worker itself, or a port. */
+/** Where messages come from and go to: the page's worker itself, or a port. */
 interface MessageWay {
   onmessage: ((event: { data: WorkerMessage; ports: readonly MessageWay[] }) => void) | null;
   postMessage(message: Uint8Array | WorkerFailure | null, transfer: ArrayBuffer[]): void;
 }
 
 const scope = globalThis as unknown as MessageWay & { process?: NodeJS.Process; close(): void };
-// Asked for by its name: no page loads a program that imports it.
+// Loaded by name: a program that imports it could not be loaded in a page.
 const thread = scope.process?.getBuiltinModule?.("node:worker_threads").parentPort;
 let way: MessageWay = (thread as unknown as MessageWay | undefined) ?? scope;
 
@@ -42,7 +42,7 @@ function take(message: WorkerMessage): void {
   last = last.then(() => act(message));
   last.catch(thrown => {
     const { code, message } = JechoError.from(thrown, "MODULATOR_FAILED");
-    // A page's worker is not heard otherwise when a promise of it fails. It waits for its end.
+    // A rejected promise of a page's worker is reported to nobody else.
     way.postMessage({ code, message }, []);
   });
 }
@@ -69,9 +69,9 @@ if (thread) thread.on("message", take);
 else
   scope.onmessage = ({ data, ports: [lent] }) => {
     if (lent === undefined) return take(data);
-    // The page that started it did so for somebody else.
+    // The page that started it lent it to another place.
     way = lent;
     lent.onmessage = ({ data }) => take(data);
   };
-// A page has to know whether the program could be loaded.
+// Tells the page that the program was loaded.
 if (!thread) scope.postMessage(null, []);

@@ -62,7 +62,8 @@ export function localEngine(modules: ReadonlyMap<string, MakeModule>, compile: C
   };
   const worldOf = (source: string): LocalWorld => {
     const make = modules.get(source);
-    if (make === undefined) throw new JechoError("MODULATOR_INVALID", "it is none that is known here");
+    if (make === undefined)
+      throw new JechoError("MODULATOR_INVALID", "its text is not one of those that the producer trusts");
     if (make !== STANDARD_MODULES.get(source)) return ownWorld(make);
     standard ??= new LocalWorld(createWorld(GIVEN), known => STANDARD_MODULES.get(known) as MakeModule);
     return standard;
