@@ -1,10 +1,10 @@
 import { JechoError } from "@jecho/shared";
 import type { Limits } from "../sandbox/sandbox.ts";
 
-/** Milliseconds that an event may cost in any case: how many there are is the producer's doing. */
+/** Milliseconds per event that are free: the number of events is the producer's doing. */
 const FREE_MS_PER_EVENT = 1;
 
-/** A modulator's processor time, that refills with the time on the wall. */
+/** A modulator's budget of processor time. It refills with wall-clock time. */
 export class TimeBudget {
   readonly #capacityMs: number;
   readonly #share: number;
@@ -19,7 +19,7 @@ export class TimeBudget {
   }
 
   /**
-   * @param events that the time was for
+   * @param events number of events that the time was used for
    * @throws JechoError `MODULATOR_TIMED_OUT`
    */
   spend(cpuMs: number, events: number): void {
@@ -37,10 +37,10 @@ export class TimeBudget {
   }
 }
 
-/** Seconds' worth of output that a modulator may make at once. */
+/** Seconds of its rate that a modulator may use at once. */
 const CAPACITY_S = 2;
 
-/** Events and bytes that a modulator may make beyond those that it is given, which refill with the time on the wall. */
+/** A modulator's budget of events and bytes beyond those of its input. It refills with wall-clock time. */
 export class OutputBudget {
   readonly #limits: Limits;
   readonly #most: { readonly events: number; readonly bytes: number };
@@ -50,7 +50,7 @@ export class OutputBudget {
 
   constructor(limits: Limits) {
     this.#limits = limits;
-    // Output that one batch may make may come at once.
+    // The output of one whole batch may come at once.
     const { eventsPerSecond, bytesPerSecond, outputEvents, outputBytes } = limits;
     this.#most = {
       events: Math.max(outputEvents, CAPACITY_S * eventsPerSecond),
@@ -60,7 +60,7 @@ export class OutputBudget {
     this.#bytes = this.#most.bytes;
   }
 
-  /** A batch begins: what it was given before and did not use is not kept for ever. */
+  /** A batch begins. Input that earlier batches left unused is forgotten in time. */
   refill(): void {
     if (this.#events >= this.#most.events && this.#bytes >= this.#most.bytes) {
       this.#events = this.#most.events;
@@ -76,7 +76,7 @@ export class OutputBudget {
     this.#bytes = Math.min(this.#most.bytes, this.#bytes + seconds * bytesPerSecond);
   }
 
-  /** Input allows as much output in any case. */
+  /** Input: as much output is free. */
   give(events: number, bytes: number): void {
     this.#events += events;
     this.#bytes += bytes;

@@ -2,28 +2,28 @@ import { JechoError, type Type } from "@jecho/shared";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { typeOf } from "./known-types.ts";
 
-/** The types of what one modulator is fed with, numbered as its sandbox knows them, and which of them it can read. */
+/** The types of one modulator's input, numbered as its sandbox knows them, and which of them it can read. */
 export class InputTypes {
   readonly #find: (token: bigint) => Uint8Array | undefined;
   readonly #tell: (mismatch: JechoError) => void;
   /** Types that the sandbox knows, in the order of its numbers, from 1. */
   readonly #types: Type[] = [];
-  /** The type that the modulator was written for; undefined where it takes whatever comes. */
+  /** The type that the modulator was written for; undefined where it takes any. */
   #reads: Type | undefined;
   #sandbox: Pick<Sandbox, "addType" | "checksInput" | "mismatchOf"> | undefined;
   /** Whether the modulator may be unable to read some type. */
   #isPicky = false;
   /** Whether the modulator can read events, by their token. */
   readonly #readable = new Map<bigint, boolean>();
-  /** Token of the newest run that it could read, for most runs have one type. */
+  /** Token of the newest run that it could read: most runs have the same. */
   #newest: bigint | undefined;
-  /** The type whose number was asked for last, and the number. */
+  /** The type that was looked up last, and its number. */
   #numbered: Type | undefined;
   #number = 0;
 
   /**
    * @param find the schema of what the channel's producers write, by its token
-   * @param tell is told, once, of each writer that cannot be read
+   * @param tell called once for each writer whose type cannot be read
    */
   constructor(find: (token: bigint) => Uint8Array | undefined, tell: (mismatch: JechoError) => void) {
     this.#find = find;
@@ -43,7 +43,7 @@ export class InputTypes {
   }
 
   /**
-   * The modulator is in this sandbox from now on, which knows the types that there are.
+   * Tells a sandbox the known types: the modulator runs in it from now on.
    *
    * @param schema of what it was written for. @throws JechoError `TYPE_INVALID`
    */
@@ -68,7 +68,7 @@ export class InputTypes {
   }
 
   /**
-   * The number of the type with this token; 0 for opaque bytes. The sandbox is told of one that is new.
+   * The number of the type with this token; 0 for opaque bytes. Tells the sandbox a new type.
    *
    * @throws JechoError `TYPE_UNKNOWN`
    */
@@ -91,7 +91,7 @@ export class InputTypes {
    * Whether the modulator may be given events with this token.
    *
    * @param producer who raised them
-   * @throws JechoError `TYPE_UNKNOWN`, or what it failed at when it looked at the type
+   * @throws JechoError `TYPE_UNKNOWN`, or the modulator's failure in looking at the type
    */
   canRead(token: bigint, producer: number): boolean {
     if (!this.#isPicky || token === this.#newest) return true;
@@ -129,7 +129,7 @@ export class InputTypes {
     }
   }
 
-  /** The mismatch that the modulator's class itself finds. */
+  /** The mismatch that the modulator's own check finds. */
   #mismatchInside(token: bigint): Error | undefined {
     const sandbox = this.#sandbox;
     return sandbox?.checksInput === true ? sandbox.mismatchOf(this.numberOf(token)) : undefined;

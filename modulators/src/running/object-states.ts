@@ -10,10 +10,10 @@ let none: ObjectStates | undefined;
 export class ObjectStates {
   readonly #objects: ReadObjects;
   readonly #limits: Limits;
-  /** The newest states by name, as far as they have changed; and those that the sandbox does not have yet. */
+  /** The newest changed states by name, and those that the sandbox does not have yet. */
   readonly #states = new Map<string, ObjectState>();
   readonly #updates = new Map<string, ObjectState>();
-  /** Lazy copies: the newest version of each, by name; and those versions that the sandbox does not know yet. */
+  /** Lazy copies: the newest version of each by name, and those that the sandbox does not know yet. */
   readonly #heard = new Map<string, number>();
   readonly #hearings = new Map<string, number>();
   #isAnyNew = false;
@@ -31,9 +31,9 @@ export class ObjectStates {
   }
 
   /**
-   * A new state, which the sandbox is told with the next call. A lazy copy hears of it, unless it has pulled it.
+   * A new state, for the sandbox's next call. A lazy copy is only told that there is one, unless it has pulled it.
    *
-   * @returns is there a new state to count?
+   * @returns whether the copy has a new state
    * @throws JechoError `OBJECT_INVALID`
    */
   update({ object: id, version, state, derived }: ObjectUpdate): boolean {
@@ -55,7 +55,7 @@ export class ObjectStates {
     return this.#updates.size > 0;
   }
 
-  /** Tells the sandbox what it does not know of yet. */
+  /** Gives the sandbox the states that it does not have yet. */
   tell(sandbox: Sandbox): void {
     if (!this.#isAnyNew) return;
     this.#isAnyNew = false;
@@ -65,7 +65,7 @@ export class ObjectStates {
     this.#hearings.clear();
   }
 
-  /** @returns the states that a new sandbox begins with; what there is to pull it is told like any other news */
+  /** @returns the states that a new sandbox begins with; newer versions of lazy copies are told later, as usual */
   begin(): ObjectState[] {
     this.#updates.clear();
     for (const [name, version] of this.#heard) this.#hearings.set(name, version);

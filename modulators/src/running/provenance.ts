@@ -1,6 +1,5 @@
 /**
- * A stretch of a source's count that a run of events accounts for. A tier says that a modulator has been through it, and knows no more
- * of it.
+ * A stretch of a source's count that a run of events accounts for. A tier only reports that a modulator has been through it.
  */
 export interface Provenance {
   /** The source: the same object, or an equal `id`, for all its runs. */
@@ -10,19 +9,19 @@ export interface Provenance {
   readonly through: number;
 }
 
-/** A turn's provenance, of which some event still waits in the modulator's queue. */
+/** A turn's provenance while some of its events wait in the modulator's queue. */
 interface Held {
   readonly of: Provenance;
   readonly events: number;
 }
 
-/** Number of turns from which on two are held as one. */
+/** Number of waiting turns from which on two are joined. */
 const MOST_HELD = 1024;
 const NONE_HELD: Held[] = [];
 
 /**
- * The stretches that one modulator has been through. A stretch counts once none of its events waits in the modulator's queue, so that
- * nothing is accounted for that would be lost with the modulator. The MOE cannot see what a modulator keeps in fields of its own.
+ * The stretches that one modulator has been through. A stretch counts once none of its events waits in the modulator's queue: nothing is
+ * accounted for that would be lost with the modulator. The MOE cannot see what a modulator keeps in its own fields.
  */
 export class Passage {
   #held: Held[] = NONE_HELD;
@@ -31,7 +30,7 @@ export class Passage {
 
   /**
    * @param derived the modulator
-   * @param seen told of each stretch that counts, in their order
+   * @param seen called with each stretch that counts, in order
    */
   constructor(derived: number, seen: (derived: number, of: Provenance) => void) {
     this.#derived = derived;
@@ -41,9 +40,9 @@ export class Passage {
   /**
    * A turn has ended.
    *
-   * @param of what the turn was given; undefined for nothing
-   * @param events how many events that was
-   * @param waiting number of newest events from the oldest that still waits on; 0 where none waits
+   * @param of the turn's stretch; undefined for a turn without events
+   * @param events number of the turn's events
+   * @param waiting number of events since the oldest one that still waits, that one included; 0 where none waits
    */
   turned(of: Provenance | undefined, events: number, waiting: number): void {
     if (waiting === 0 && this.#held.length === 0) {
@@ -61,7 +60,7 @@ export class Passage {
     if (this.#held.length > MOST_HELD) this.#merge();
   }
 
-  /** The stretches that were held are lost: they do not count. */
+  /** The waiting events are lost: their stretches do not count. */
   lost(): void {
     this.#held = NONE_HELD;
   }

@@ -14,7 +14,7 @@ import type { Surroundings } from "./surroundings.ts";
 
 /** Traits that all events of a run share. */
 export interface RunTraits {
-  /** The versions of the shared objects that they were made with, as a sandbox says them. */
+  /** The versions of shared objects that they were made with, in the sandbox's notation. */
   readonly versions: readonly number[];
   readonly producer: number;
   readonly flags: number;
@@ -22,16 +22,16 @@ export interface RunTraits {
   readonly type: Type | undefined;
 }
 
-/** Most bytes that an event takes in a run of its own, besides those that it has. */
+/** Most bytes of a run with one event, besides the event itself. */
 const EVENT_BYTES = 256;
 
-/** The frame and view until something is written. */
+/** Frame and view before anything is written. */
 const NO_FRAME = new Uint8Array(0);
 const NO_VIEW = new DataView(NO_FRAME.buffer);
 
-/** Writes what one modulator lets through and makes: counted, within its limits, and what comes out of a wall checked. */
+/** Writes the events that one modulator lets through and makes: counted, within its limits, and checked where they come out of a sandbox. */
 export class RunWriter {
-  /** The type that the modulator declares for its output: none of its input can pass then. */
+  /** The type that the modulator declares for its output: then no input event can pass unchanged. */
   declared: Type | undefined;
   readonly #derived: number;
   /** Number of shared objects that the modulators before this one read. */
@@ -45,7 +45,7 @@ export class RunWriter {
   #view = NO_VIEW;
   #batchBytes = 0;
   #batchEvents = 0;
-  /** The run that came in last, where what passes lies, and how many events of that run lie before it and in it. */
+  /** The newest input run, in which passing events lie, and the number of its events before this chunk and in it. */
   #input: Uint8Array | undefined;
   #before = 0;
   #given = 0;
@@ -58,12 +58,12 @@ export class RunWriter {
     this.#budget = this.#isTrusted ? undefined : new OutputBudget(surroundings.limits);
   }
 
-  /** Events of the derived channel so far. */
+  /** Count of the derived channel's events so far. */
   get raised(): number {
     return this.#raised;
   }
 
-  /** Begins a batch: its limits count from here on. */
+  /** Begins a batch, with limits of its own. */
   beginBatch(): void {
     this.#batchBytes = 0;
     this.#batchEvents = 0;
@@ -78,7 +78,7 @@ export class RunWriter {
     this.#input = undefined;
   }
 
-  /** The modulator is given this piece of the batch next. */
+  /** Sets the chunk that the modulator is given next. */
   give({ bytes, bounds, end }: RunChunk): void {
     if (end > 0)
       this.#budget?.give(end, EVENT_BYTES * end + (bounds[2 * end - 1] as number) - (bounds[0] as number));
@@ -127,7 +127,7 @@ export class RunWriter {
     if (!this.#isTrusted && bytes <= this.#frame.byteLength) return [this.#frame, this.#view];
     const frame = (this.#isTrusted ? this.#surroundings.room?.(bytes) : undefined) ?? new Uint8Array(bytes);
     const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength);
-    // One that is handed out is not kept: with many modulators, each would keep its newest.
+    // A frame that was handed on is not kept: each of many modulators would keep its newest.
     if (!this.#isTrusted) [this.#frame, this.#view] = [frame, view];
     return [frame, view];
   }
@@ -148,7 +148,7 @@ export class RunWriter {
     return count;
   }
 
-  /** Copied first, checked then: what the modulator's memory says now counts no more. */
+  /** Copies first and then checks: the modulator's memory may change at any time. */
   #check(events: readonly Stretch[], type: Type): void {
     const run = EventsFrame.at(this.#frame, 0, this.#view);
     let next = 0;

@@ -11,19 +11,19 @@ import { RunWriter } from "./run-writer.ts";
 import { checkSizes } from "./sizes.ts";
 import type { Surroundings } from "./surroundings.ts";
 
-/** Factors of the time that a call may take on the wall at the first, second, ... attempt, on a machine too busy to run it. */
+/** Factors of a call's wall-clock limit at the first, second, ... attempt, on a machine too busy to run it. */
 const PATIENCE = [1, 4, 16] as const;
 
-/** Time of an installation, in milliseconds, beyond which a source is not prepared ahead: others may have to wait for that. */
+/** Installation time, in milliseconds, beyond which a source is not prepared ahead, for others may wait meanwhile. */
 const PREPARED_MS = 10;
 
 const NONE_BEHIND: readonly number[] = [];
 
-/** A modulator where it runs, in whatever tier: its sandbox, its limits, and the frames of its derived channel. */
+/** A running modulator of the hosted or local tier: its sandbox, its limits, and the frames of its derived channel. */
 export class RunningModulator {
   readonly derived: number;
   readonly channel: number;
-  /** Type of its output, if it declares another one than that of its input. */
+  /** Type of its output, if it declares one. */
   schema: Uint8Array | undefined;
   ready = true;
   readonly #surroundings: Surroundings;
@@ -33,14 +33,14 @@ export class RunningModulator {
   readonly #budget: TimeBudget;
   readonly #writer: RunWriter;
   #sandbox: Sandbox;
-  /** Versions that its input is made with, and those that the sandbox knows. */
+  /** Versions that its input was made with, and the ones that the sandbox knows. */
   #behind: readonly number[];
   #known: readonly number[];
   /** The number of the newest run's type. */
   #type = 0;
   /** Number of the producer of the newest events that it has seen. */
   #producer = 0;
-  /** The turn at work: the flags of its input, and whether any output was written. */
+  /** The present turn: the flags of its input, and whether any output was written. */
   #flags = 0;
   #written = false;
   readonly #emit: Emit = (events, versions, urgent, type) => {
@@ -85,7 +85,7 @@ export class RunningModulator {
     this.#sendCalls();
   }
 
-  /** The schema (.bfbs) of what it was written for; undefined where it takes whatever comes. */
+  /** The schema (.bfbs) of the type that it was written for; undefined where it takes any. */
   get reads(): Uint8Array | undefined {
     return this.#types.reads?.schema;
   }
@@ -113,7 +113,7 @@ export class RunningModulator {
     return this.#sandbox.mostPerSecond;
   }
 
-  /** Number of newest events from the oldest that waits in the modulator's queue on; 0 where none waits. */
+  /** Number of events since the oldest one that waits in the modulator's queue, that one included; 0 where none waits. */
   get waiting(): number {
     return this.#sandbox.waiting;
   }
@@ -122,7 +122,7 @@ export class RunningModulator {
     return this.#needs;
   }
 
-  /** A view of the producer's state; it counts from the next call on. */
+  /** Sets a view of the producer's state, for the next call. */
   setContext(context: ContextValue): void {
     if (!this.#needs.includes(context.name)) return;
     this.#views ??= new Map();
@@ -130,9 +130,9 @@ export class RunningModulator {
   }
 
   /**
-   * A new state of a shared object, which counts from the next call on. A lazy copy hears of it, unless it has pulled it.
+   * Sets a new state of a shared object, for the next call. A lazy copy is only told that there is one, unless it has pulled it.
    *
-   * @returns is there a new state to count?
+   * @returns whether the copy has a new state
    */
   update(update: ObjectUpdate): boolean {
     const isMeant = update.derived === 0 || update.derived === this.derived;
@@ -143,8 +143,8 @@ export class RunningModulator {
    * Takes a run of events, cut into chunks, and writes frames of what comes out.
    *
    * @param token names the type that they were written with
-   * @param producer the number of who raised them
-   * @param flags of the run, which hold for what is made of it, too
+   * @param producer number of the producer that raised them
+   * @param flags of the run, which its output gets, too
    * @param versions that the run was made with
    * @param picks see `Turn`
    * @returns events dropped by the modulator's queue, or all of them where it cannot read them
@@ -165,7 +165,7 @@ export class RunningModulator {
     return this.#run(chunks, flags, picks);
   }
 
-  /** Writes frames of what waits. @returns and throws as `run` */
+  /** Writes frames of the waiting events. @returns and throws as `run` */
   flush(): number {
     return this.#run([NO_EVENTS], 0);
   }
@@ -188,7 +188,7 @@ export class RunningModulator {
     return this.#turn(0, undefined);
   }
 
-  /** Tells the modulator that it is removed, and ends it. What it fails at now is nobody's trouble. */
+  /** Tells the modulator that it is removed, and ends it. A failure now has no consequence. */
   remove(): void {
     try {
       this.#sandbox.remove();
@@ -197,7 +197,7 @@ export class RunningModulator {
     this.dispose();
   }
 
-  /** Makes ready what the next installation of the same needs, with other parameters. */
+  /** Prepares the next installation of the same source with other parameters. */
   prepareNext(): void | Promise<void> {
     const { engine, limits, watch, timeMs } = this.#surroundings;
     const { schemas } = this.#types;
@@ -229,7 +229,7 @@ export class RunningModulator {
         return dropped;
       } catch (error) {
         if (this.#written || !isStarved(error) || starved === PATIENCE.length - 1) throw error;
-        // Ended on a machine too busy to run it: that is not its fault, so it starts anew.
+        // The machine was too busy to run it: that is not its fault, so it is started again.
         this.#sandbox.dispose();
         this.#sandbox = this.#installed(starved + 1);
         const { message } = JechoError.from(error);
@@ -283,7 +283,7 @@ export class RunningModulator {
     if (calls !== undefined) this.#surroundings.called(this.derived, calls);
   }
 
-  /** The type of an event that was made, by the number that the sandbox gives. */
+  /** The type of a made event, by the sandbox's number. */
   #madeType(number: number): Type | undefined {
     const { declared } = this.#writer;
     if (declared !== undefined) return declared;

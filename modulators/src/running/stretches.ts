@@ -2,21 +2,21 @@ import type { Provenance } from "./provenance.ts";
 
 interface GivenStretch {
   of: Provenance;
-  /** The number of its newest part. */
+  /** Number of its newest part. */
   at: number;
 }
 
 /**
- * Stretches that a channel's modulators were given, each numbered, for those that were not called with them: each knows the number up to which it has
- * said what it has been through. So nothing is done for a modulator that a run does not concern.
+ * Numbered stretches of a channel, for modulators that were not called because no event of a run could pass them. Each of these knows the number
+ * up to which it has accounted, so that a run costs nothing for a modulator that it does not concern.
  */
 export class Stretches {
   #given: GivenStretch[] = [];
-  /** Stretches before this one are not continued: a modulator that came behind them does not account for them. */
+  /** Older stretches are not extended: a modulator that came after them does not account for them. */
   #closed = 0;
   #now = 0;
 
-  /** The number of the newest. */
+  /** Number of the newest stretch. */
   get now(): number {
     return this.#now;
   }
@@ -30,7 +30,7 @@ export class Stretches {
     for (let i = this.#given.length - 1; i >= this.#closed; i--) {
       const given = this.#given[i] as GivenStretch;
       if (given.of.source.id !== of.source.id || given.of.source.urgent !== of.source.urgent) continue;
-      // Behind a gap, what came before it says nothing more of how far a modulator is.
+      // Behind a gap a new stretch begins: the former one says nothing of the new position.
       given.of = given.of.through === of.after ? { ...given.of, through: of.through } : of;
       given.at = at;
       return;
@@ -38,17 +38,17 @@ export class Stretches {
     this.#given.push({ of, at });
   }
 
-  /** A modulator comes: it takes what is given from now on. */
+  /** A modulator is added: it accounts for stretches from now on. */
   close(): void {
     this.#closed = this.#given.length;
   }
 
-  /** The stretches behind this number; the first of a source may begin before. */
+  /** The stretches with larger numbers; the first one of a source may begin earlier. */
   *since(number: number): Generator<Provenance> {
     for (const { of, at } of this.#given) if (at > number) yield of;
   }
 
-  /** All modulators have said it. */
+  /** All modulators have accounted for all of them. */
   clear(): void {
     this.#given = [];
     this.#closed = 0;

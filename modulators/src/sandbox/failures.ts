@@ -1,8 +1,8 @@
 import { ERRORS, type ErrorCode, JechoError } from "@jecho/shared";
 
 /**
- * First line of a source that is not its author's: places in the source count from the second line. The source is known
- * by its file's name, which is all that engines say of a place besides line and column.
+ * First line of a source that `modulatorFrom` made: its author's text begins on the second. The file's name tells the two kinds apart, for engines
+ * report a place as file name, line and column.
  */
 export const HEAD = "/* modulatorFrom */";
 const WHOLE = "modulator.js";
@@ -15,7 +15,7 @@ export function moduleName(source: string): string {
 
 const MEMORY = /memory limit|array buffer allocation failed|out of memory/i;
 
-/** Whether a message tells of memory that was used up. */
+/** Whether a message tells of exhausted memory. */
 export function isAboutMemory(message: string): boolean {
   return MEMORY.test(message);
 }
@@ -25,8 +25,8 @@ export function outOfMemory(limitMiB: number): JechoError {
 }
 
 /**
- * A deadline counts the time on the wall. What had the processor for much less was not given the chance: the cause says
- * so, and the caller may try again.
+ * A deadline counts wall-clock time. A call that had the processor for much less was starved: the cause says so, and the
+ * caller may try again.
  */
 export function timedOut(limitMs: number, cpuMs: number): JechoError {
   const message = `a call took longer than ${limitMs} ms (${cpuMs.toFixed(0)} ms of a processor)`;
@@ -38,14 +38,14 @@ export function isStarved(error: unknown): boolean {
   return ((error as Error).cause as { starved?: boolean } | undefined)?.starved === true;
 }
 
-/** An error as the world's functions tell of it: code, message and stack, parted by \x1f. */
+/** An error as the world's functions report it: code, message and stack, separated by \x1f. */
 export function fromInside(text: string): JechoError {
   const [code = "", message = "", stack = ""] = text.slice(0, 10_000).split("\x1f");
   const known = Object.hasOwn(ERRORS, code) ? (code as ErrorCode) : "MODULATOR_FAILED";
   return new JechoError(known, located(message, stack));
 }
 
-/** The message with the place in its author's text that the stack, or the message itself, names first, and what to do instead. */
+/** The message, with the first place in the author's text that the stack or the message names, and advice. */
 export function located(message: string, stack: string): string {
   const [, headed, found, column] =
     /modulator(\.text)?\.js:(\d{1,9}):(\d{1,9})/.exec(`${stack}\n${message}`) ?? [];
@@ -55,7 +55,7 @@ export function located(message: string, stack: string): string {
   return `${text}${place}${instead(text)}`;
 }
 
-/** Advice for an author who took a modulator for a part of the program around it. */
+/** Advice for an author whose modulator uses names of the program around it. */
 function instead(message: string): string {
   const [, name] = /^'?([\w$]+)'? is not defined$/.exec(message) ?? [];
   if (name === undefined) return "";
@@ -64,7 +64,7 @@ function instead(message: string): string {
     : ": a modulator knows nothing of the program that it is written in; parameters hand values over to it";
 }
 
-/** Text of something thrown that an engine handed out. */
+/** Text of a value that an engine reported as thrown. */
 export function textOf(thrown: unknown, name: "message" | "stack"): string {
   if (typeof thrown === "string") return name === "message" ? thrown.slice(0, 2000) : "";
   if (!(thrown instanceof Error))

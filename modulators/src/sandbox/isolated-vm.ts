@@ -36,8 +36,8 @@ type Functions = Record<FunctionName, ivm.Reference>;
 /**
  * The engine on V8's isolates, one for each modulator.
  *
- * The process that loads it needs the flags `--no-node-snapshot` and `--no-concurrent-recompilation`, and must be one
- * that may die: neither its memory limit nor its timeout reaches everything.
+ * The process that loads it needs the flags `--no-node-snapshot` and `--no-concurrent-recompilation`, and must be
+ * expendable: the engine's memory limit and timeout do not cover everything.
  *
  * @throws JechoError `MODULATORS_NOT_SERVED` where the native part does not load
  */
@@ -48,7 +48,7 @@ export async function isolatedVmEngine(memoryMiB: number): Promise<Engine> {
   } catch (error) {
     throw new JechoError("MODULATORS_NOT_SERVED", `isolated-vm does not load: ${(error as Error).message}`);
   }
-  // Every isolate begins with the world as it is after its first lines, and with the code of what it has done once.
+  // Every isolate starts from a snapshot: the world is initialised, and its functions are compiled.
   const world = library.Isolate.createSnapshot(
     [{ code: WORLD_SOURCE, filename: "world.js" }],
     "jechoWorld.rehearse();",
@@ -56,7 +56,7 @@ export async function isolatedVmEngine(memoryMiB: number): Promise<Engine> {
   const make = (): IsolateRealm => new IsolateRealm(library, world, memoryMiB);
   /** A realm for any modulator. */
   let spare: IsolateRealm | undefined;
-  /** A realm for the same source once more. One that has run somebody's code is of use to nobody else. */
+  /** A realm prepared for the same source. One that has run somebody's code cannot serve another source. */
   let loaded: Loaded | undefined;
   const open = (limits: Limits, watch: Watch): WorldSandbox => {
     const realm = spare ?? make();
@@ -75,7 +75,7 @@ export async function isolatedVmEngine(memoryMiB: number): Promise<Engine> {
           ahead(() => sandbox.load(next.program));
           loaded = new Loaded(sandbox, next);
         } catch {
-          // Who installs it will be told.
+          // The installation reports it.
           sandbox.dispose();
         }
       }
@@ -90,7 +90,7 @@ export async function isolatedVmEngine(memoryMiB: number): Promise<Engine> {
   };
 }
 
-/** Compiles all functions at once, which else happens at the first call, when somebody waits. */
+/** Compiles all functions at once, and not at their first call, when somebody waits. */
 function ahead(act: () => void): void {
   setFlagsFromString("--no-lazy");
   try {
@@ -100,7 +100,7 @@ function ahead(act: () => void): void {
   }
 }
 
-/** A sandbox in which a module has been evaluated that nobody has installed yet. */
+/** A sandbox with an evaluated module that has not been installed yet. */
 class Loaded {
   readonly sandbox: WorldSandbox;
   readonly #program: Program;
@@ -112,7 +112,7 @@ class Loaded {
     this.#limits = limits;
   }
 
-  /** Would this program's module be evaluated to the same there? */
+  /** Whether it was prepared for this program's module. */
   suits({ source, offers, schemas: [schema] }: Program, { callMs, installMs }: Limits): boolean {
     const { source: known, offers: given, schemas } = this.#program;
     if (source !== known || callMs !== this.#limits.callMs || installMs !== this.#limits.installMs)
@@ -223,7 +223,7 @@ class IsolateRealm implements Realm {
   }
 
   #guarded<T>(limitMs: number, code: ErrorCode, act: () => T): T {
-    // Isolates run on the caller's thread. Their own cpuTime is measured on the wall, and grows while others have the processor.
+    // Isolates run on the caller's thread. Their own cpuTime is wall-clock time, and grows while other threads run.
     const cpuBefore = threadCpuMs();
     this.#watch.enter(limitMs);
     try {
@@ -243,7 +243,7 @@ class IsolateRealm implements Realm {
     if (message.includes("Script execution timed out")) {
       const late = timedOut(limitMs, cpuMs);
       if (isStarved(late)) return late;
-      // Near its limit an isolate collects garbage more than it runs: the time went where the memory did.
+      // Near its memory limit an isolate mostly collects garbage: memory is the cause of the timeout.
       const { used_heap_size: heap, externally_allocated_size: outside } =
         this.#isolate.getHeapStatisticsSync();
       const usedMiB = (heap + outside) / (1 << 20);
@@ -264,5 +264,5 @@ function threadCpuMs(): number {
   return (user + system) / 1000;
 }
 
-/** Share of its memory from which on the memory is the cause of a modulator's failure. */
+/** Share of its memory limit from which on memory counts as the cause of a failure. */
 const CROWDED = 0.9;

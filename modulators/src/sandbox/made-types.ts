@@ -3,17 +3,17 @@ import { createReader, type ObjectType, type ReadEvent, readBfbs } from "@jecho/
 import { recall, remember } from "./world/primordials.ts";
 
 /*
- * Types are made once: in a sandbox for its modulator, and where there is no wall once for all worlds of the process. Each that is made has a
- * class of accessors of its own, and code that meets several of them is slower for all.
+ * Types are made once per sandbox, and without a wall once per process: each made type has its own class of accessors, and code that meets
+ * several of them is slower for all.
  */
 
 const inputTypes: { readonly schema: Uint8Array; readonly object: ObjectType }[] = [];
 const declaredTypes = new WeakMap<object, Type>();
 const readers = new WeakMap<ObjectType, ReadEvent>();
-/** Most types that are kept: beyond that the oldest are forgotten. */
+/** Most types that are kept; beyond, the oldest are forgotten. */
 const MOST_INPUT_TYPES = 64;
 
-/** Reads the type of the input. It is no Type: its token would have to be computed, which takes a third of the time of an installation. */
+/** Reads the type of the input, but not as a `Type`: computing its token takes a third of an installation's time. */
 export function inputType(schema: Uint8Array): ObjectType {
   for (let i = 0; i < inputTypes.length; i++) {
     const known = inputTypes[i] as (typeof inputTypes)[number];
@@ -31,7 +31,7 @@ function isSame(a: Uint8Array, b: Uint8Array): boolean {
   return true;
 }
 
-/** @param name of the static that says it */
+/** @param name of the static field */
 export function declaredType(said: unknown, name: string): Type {
   if (said instanceof Type) return said;
   const known = recall(declaredTypes, said as object);

@@ -19,9 +19,9 @@ import {
   WorldSandbox,
 } from "./world-sandbox.ts";
 
-/** Prepared ahead: an instance with its world takes some milliseconds, and cannot be made while somebody waits. */
+/** Number of instances prepared ahead: making one with its world takes some milliseconds. */
 const SPARES = 2;
-/** Deeper than this the interpreter says "stack overflow"; its own frames lie on the thread's stack, of 1 MB. */
+/** Stack size, in bytes, beyond which the interpreter throws "stack overflow"; its frames lie on the thread's stack, of 1 MB. */
 const STACK_BYTES = 160 << 10;
 /** Size of an instance's memory, and how much of it the interpreter and the world take. */
 const INITIAL_MIB = 16;
@@ -35,8 +35,8 @@ const MODULES: ReadonlyMap<string, string> = new Map([
   ["jecho:fbs", FBS_SOURCE],
 ]);
 /**
- * `Math.random` of an instance, from four random words: its own begins with the time in milliseconds, and two that are made within one,
- * of two processes say, would draw the same. The generator is sfc32 of PractRand; two of its words make 53 bits.
+ * `Math.random` of an instance, from four random words. QuickJS seeds its own with the time in milliseconds, so that two instances made in the
+ * same millisecond would draw equal numbers. The generator is sfc32 of PractRand; two of its words make 53 bits.
  */
 const RANDOM = `(a, b, c, d) => {
   const next = () => {
@@ -50,19 +50,19 @@ const RANDOM = `(a, b, c, d) => {
   Math.random = { random: () => (next() * 0x200000 + (next() >>> 11)) / 0x20000000000000 }.random;
 }`;
 
-/** Functions of its place that the engine needs. */
+/** Functions of the platform that the engine needs. */
 export interface QuickJsPlace {
-  /** Processor time of this thread, or the time on the wall where there is no better clock. */
+  /** Processor time of this thread, or wall-clock time where there is no such clock. */
   cpuMs(): number;
   nowMs(): number;
 }
 
 /**
- * The engine on QuickJS compiled to WebAssembly: one instance for each modulator, so that what breaks one is none of the
- * others' business, and its memory can neither be left nor outgrown. It runs wherever WebAssembly does.
+ * The engine on QuickJS compiled to WebAssembly: one instance for each modulator, so that a broken one does not affect
+ * others, and none can leave its memory or exceed it. It runs wherever WebAssembly does.
  *
- * Its deadline reaches whatever the interpreter does in steps, which some builtins do not: the thread must be one that
- * may be ended.
+ * Its deadline is checked between the interpreter's steps, and some builtins are one long step: the thread must be
+ * expendable.
  *
  * @throws JechoError `MODULATORS_NOT_SERVED` where it does not load
  */
@@ -86,7 +86,7 @@ export async function quickJsEngine(place: QuickJsPlace, memoryMiB: number): Pro
   const fill = async (): Promise<void> => {
     while (spares.length < SPARES) spares.push(await make());
   };
-  /** Whoever asks meanwhile waits for that one. */
+  /** Concurrent callers share one load. */
   let filling: Promise<void> | undefined;
   return {
     name: "quickjs",
@@ -106,8 +106,8 @@ export async function quickJsEngine(place: QuickJsPlace, memoryMiB: number): Pro
 }
 
 /**
- * An instance's memory, which notes that it could not have more. What the interpreter says of that is not always to be seen: where
- * nothing is left even for an error it throws null, and what is thrown in a promise's job goes nowhere.
+ * An instance's memory, which records a failed growth. The interpreter's own report can be lost: without memory for an error it throws
+ * null, and what is thrown in a promise's job is swallowed.
  */
 class LimitedMemory extends WebAssembly.Memory {
   isExhausted = false;
@@ -120,7 +120,7 @@ class LimitedMemory extends WebAssembly.Memory {
   }
 }
 
-/** Memory of an ArrayBuffer inside, and where it lies in the instance's. */
+/** An ArrayBuffer of the sandbox, and its offset in the instance's memory. */
 interface GuestBlock {
   readonly handle: QuickJSHandle;
   readonly pointer: number;
@@ -191,7 +191,7 @@ class QuickJsRealm implements Realm {
     return this.#cpuMs;
   }
 
-  /** Memory that it began with, touched or not, and that it has grown by. */
+  /** Initial memory, used or not, and growth since. */
   get heldBytes(): number {
     return this.#memory.buffer.byteLength - ((INITIAL_MIB - OWN_MIB) << 20);
   }
@@ -248,7 +248,7 @@ class QuickJsRealm implements Realm {
     });
   }
 
-  /** Leaves the instance as a whole: an interrupted one has references that freeing would stumble over. */
+  /** Drops the instance as a whole: freeing the objects of an interrupted one would fail. */
   dispose(): void {
     this.#isBroken = true;
   }
@@ -256,7 +256,7 @@ class QuickJsRealm implements Realm {
   #namespaceOf(source: string, name: string, code: ErrorCode): QuickJSHandle {
     const result = this.#context.evalCode(source, name, { type: "module", strict: true });
     if (result.error !== undefined) throw this.#errorOf(result.error, code);
-    // A module that waits for something gives a promise; nothing will ever come here to fulfil it.
+    // A module with a top-level await gives a promise, which nothing fulfils in here.
     this.#runJobs();
     const state = this.#context.getPromiseState(result.value);
     if (state.type === "rejected") throw this.#errorOf(state.error, "MODULATOR_FAILED");
@@ -288,7 +288,7 @@ class QuickJsRealm implements Realm {
     result.dispose();
   }
 
-  /** @param code of an error of the machine below QuickJS: of WebAssembly, or the end of the thread's stack */
+  /** @param code for errors of the machine below QuickJS: of WebAssembly, or of the thread's stack */
   #guarded<T>(limitMs: number, act: () => T, code: ErrorCode = "MODULATOR_FAILED"): T {
     if (this.#isBroken) throw new JechoError("MODULATOR_FAILED", "its instance is broken");
     const { nowMs, cpuMs } = this.#place;
@@ -298,7 +298,7 @@ class QuickJsRealm implements Realm {
     this.#watch.enter(limitMs);
     try {
       const result = act();
-      // What is interrupted in a promise's job shows nowhere else.
+      // An interruption in a promise's job is reported nowhere else.
       if (this.#isLate) throw timedOut(limitMs, cpuMs() - cpuBefore);
       if (this.#memory.isExhausted) throw outOfMemory(this.#limits.memoryMiB);
       return result;
@@ -315,7 +315,7 @@ class QuickJsRealm implements Realm {
     }
   }
 
-  /** Reading what was thrown may run the modulator's code, which the call's deadline covers. */
+  /** Reading a thrown value may run the modulator's code, within the call's deadline. */
   #errorOf(handle: QuickJSHandle, code: ErrorCode): JechoError {
     const context = this.#context;
     if (context.typeof(handle) !== "object")
@@ -336,8 +336,8 @@ class QuickJsRealm implements Realm {
 }
 
 /**
- * Makes ArrayBuffers whose bytes can be written from outside. The library says nowhere where an ArrayBuffer's bytes lie, and
- * otherwise copies them on every way; but it does put them into the heap itself, through a function that can be watched.
+ * Makes ArrayBuffers whose bytes can be written from outside. The library does not tell an ArrayBuffer's address, and copies the
+ * bytes both ways; but it allocates them on the heap by a function that can be intercepted.
  */
 function arrayBuffers(module: QuickJSWASMModule, context: QuickJSContext): (bytes: number) => GuestBlock {
   const ffi = module.getFFI();

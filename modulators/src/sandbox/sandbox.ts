@@ -6,8 +6,8 @@ export interface Limits {
   /** Memory of the modulator's heap and buffers, in MiB. Default: 32. */
   readonly memoryMiB: number;
   /**
-   * Memory of all modulators of a host together, in MiB. Beyond it no more are installed (`OVERLOADED`: they run elsewhere), and if those that are
-   * there grow, the largest one goes of the subject that uses most. Default: 512.
+   * Memory of all modulators of a host together, in MiB. Beyond it no more are installed (`OVERLOADED`: they run elsewhere), and if the installed
+   * ones grow beyond it, the largest one of the subject that uses most is removed. Default: 512.
    */
   readonly totalMemoryMiB: number;
   /** Processor time of one call, of the intercepts for up to 256 events or 256 KiB, in milliseconds. Default: 50. */
@@ -22,9 +22,9 @@ export interface Limits {
   readonly outputBytes: number;
   /** Events that one batch makes. Default: 65,536. */
   readonly outputEvents: number;
-  /** Events that it makes in a second beyond as many as it is given. Default: 50,000. */
+  /** Events per second that it makes beyond the number of its input events. Default: 50,000. */
   readonly eventsPerSecond: number;
-  /** Bytes that it makes in a second beyond as many as it is given. Default: 64 MiB. */
+  /** Bytes per second that it makes beyond the size of its input. Default: 64 MiB. */
   readonly bytesPerSecond: number;
   /** Events that wait in the modulator's own queue; the oldest are dropped and counted. Default: 1024. */
   readonly queueEvents: number;
@@ -50,17 +50,17 @@ export const DEFAULT_LIMITS: Limits = {
   parametersBytes: 64 << 10,
 };
 
-/** A call gets at most so much at once: what is copied stays in the processor's cache, and a deadline means something. */
+/** Most input of one call: it stays in the processor's cache, and its deadline is meaningful. */
 export const CHUNK_BYTES = 256 << 10;
 export const CHUNK_EVENTS = 256;
 
-/** Some events of one run, where they lie: all of those that lie there. */
+/** Consecutive events of one run, and the bytes that hold exactly these. */
 export interface RunChunk extends Stretch {
-  /** Whether the bytes are written again once the call has returned. */
+  /** Whether the bytes are reused once the call has returned. */
   readonly isLent: boolean;
 }
 
-/** A shared object's state, by the name that the modulator knows it under; without a state, that there is such a version to pull. */
+/** A shared object's state, by the modulator's name for it. Without a state: a version that may be pulled. */
 export interface ObjectState {
   readonly name: string;
   readonly version: number;
@@ -82,7 +82,7 @@ export interface Turn {
   /** Milliseconds since 1970, the same during the turn. */
   readonly timeMs: number;
   readonly emit: Emit;
-  /** Numbers of the chunk's events that the modulator may let through, ascending, where that is known: it need not be given others. */
+  /** Indexes of the chunk's events that the modulator may let through, ascending, where known: it need not be given others. */
   readonly picks?: readonly number[] | undefined;
 }
 
@@ -90,7 +90,7 @@ export interface Turn {
 export interface Declared {
   /** The schema (.bfbs) of the output, if its type differs from the input's; unchecked. */
   readonly schema: Uint8Array | undefined;
-  /** The schema (.bfbs) of what it was written for; undefined where it takes whatever comes; unchecked. */
+  /** The schema (.bfbs) of the type that it was written for; undefined where it takes any; unchecked. */
   readonly reads: Uint8Array | undefined;
   /** The names of the services that it needs, all of which are granted. */
   readonly needs: readonly string[];
@@ -105,7 +105,7 @@ export interface Program {
   readonly objects: readonly ObjectState[];
   /** Number of shared objects that the modulators before this one read. */
   readonly behind: number;
-  /** The schemas (.bfbs) of the events that come in: their types are numbered from 1. None where they are opaque bytes, of type 0. */
+  /** The schemas (.bfbs) of the input's types, which are numbered from 1. None for opaque bytes, which are type 0. */
   readonly schemas: readonly Uint8Array[];
   /** Offers that the modulator may need; anything else is not offered. */
   readonly offers: readonly Offer[];
@@ -117,7 +117,7 @@ export interface Program {
  * Takes events made with these versions of the shared objects: those of the modulators before it, then its own in their order. An urgent one comes alone. The bytes lie in memory that the sandbox will write
  * again: copy them first, and check the copy.
  *
- * @param type the number of the type that they are of, unchecked; 0 for the declared one, and for opaque bytes
+ * @param type number of their type, unchecked; 0 for the declared one, and for opaque bytes
  */
 export type Emit = (
   events: readonly Stretch[],
@@ -131,7 +131,7 @@ export interface Sandbox {
   /** CPU time used so far. */
   readonly cpuMs: number;
 
-  /** Memory that it takes now; 0 without a wall. Not for free. */
+  /** Memory in use; 0 without a wall. Measuring it takes time. */
   readonly heldBytes: number;
 
   /** Interval of `period` as of the last call: milliseconds, from `LEAST_PERIOD_MS` on; 0 for none. */
@@ -149,10 +149,10 @@ export interface Sandbox {
    */
   load(program: Program): void;
 
-  /** Constructs the modulator. Events of a type that it cannot read it must not be given. */
+  /** Constructs the modulator. It must not be given events of a type that it cannot read. */
   install(program: Program): Declared;
 
-  /** A further type of the events that come in: it has the next number. */
+  /** Adds a type of the input, with the next number. */
   addType(schema: Uint8Array): void;
 
   /** The reason why the modulator cannot read events of this type, if it says so. @param type its number; 0 for opaque bytes */
@@ -161,25 +161,25 @@ export interface Sandbox {
   /** Swaps the state of a shared object, and has the modulator check it. */
   update(object: ObjectState): void;
 
-  /** Versions that the next events are made with: so many as the program said. */
+  /** Sets the versions that the next events were made with, as many as the program said. */
   behind(versions: readonly number[]): void;
 
   /** Swaps a view of the producer's state. */
   setContext(context: ContextValue): void;
 
-  /** Calls since the last time, as encoded by values.ts; undefined for none. Unchecked. */
+  /** The modulator's calls since the last time, encoded by values.ts; undefined for none. Unchecked. */
   takeCalls(): Uint8Array | undefined;
 
   /**
    * Hands the events to `enqueue`, and what `dequeue` returns to `emit` where the transport is ready.
    *
-   * @param chunk at most `CHUNK_EVENTS`, and `CHUNK_BYTES` unless it is a single one; none at all, to take what waits
+   * @param chunk at most `CHUNK_EVENTS` events, and `CHUNK_BYTES` unless it is a single one; empty to take waiting ones only
    * @param type the number of their type
-   * @returns how many events fell out of the modulator's full queue
+   * @returns number of events that the modulator's full queue dropped
    */
   run(chunk: RunChunk, type: number, turn: Turn): number;
 
-  /** Number of newest events from the oldest that waits in the modulator's queue on; 0 where none waits. Unchecked. */
+  /** Number of events since the oldest one that waits in the modulator's queue, that one included; 0 where none waits. Unchecked. */
   readonly waiting: number;
 
   /** Calls `period`, and hands on what `dequeue` returns then. @returns as `run` */
@@ -191,13 +191,13 @@ export interface Sandbox {
   dispose(): void;
 }
 
-/** Told before and after each call, so that a guard can end one that the engine cannot. */
+/** Called before and after each call, so that a guard can end a call that the engine cannot. */
 export interface Watch {
   enter(limitMs: number): void;
   leave(): void;
 }
 
-/** A program that was installed before, and so will probably be again, with other parameters; and how it is run. */
+/** A program that will probably be installed again with other parameters, and how it is run. */
 export interface Prepared {
   readonly program: Program;
   readonly limits: Limits;
@@ -210,9 +210,9 @@ export interface Engine {
   /** Whether the engine runs only text that the producer trusts: then the output need not be checked. */
   readonly isTrusted: boolean;
   /**
-   * Makes ready what the next `create` needs, while nobody waits; it may be called before that and again.
+   * Prepares the next `create` while nobody waits. It may be called several times.
    *
-   * @param next what is probably installed next
+   * @param next the program that is probably installed next
    */
   prepare(next?: Prepared): void | Promise<void>;
   /** @param program what will be installed in it */
@@ -223,15 +223,15 @@ export interface Engine {
 export const OUTBOX = {
   /** Word 0: events in the outbox. */
   count: 0,
-  /** Word 1: events that fell out of the queue since the last call. */
+  /** Word 1: events that the queue dropped since the last call. */
   dropped: 1,
-  /** Word 2: bytes that an event needs which does not fit into the whole outbox, else 0. */
+  /** Word 2: size of an event that does not fit into the empty outbox, else 0. */
   wanted: 2,
   /** Word 3: milliseconds between the calls of `period`, 0 for none. */
   periodMs: 3,
   /** Word 4: calls that wait to be taken. */
   calls: 4,
-  /** Word 5: number of newest events from the oldest that waits in the modulator's queue on; 0 where none waits. */
+  /** Word 5: number of events since the oldest one that waits in the modulator's queue, that one included; 0 where none waits. */
   waiting: 5,
   /** Words 6 and 7: a float64, events a second that the modulator wants at most, 0 for every event. */
   mostPerSecond: 6,
@@ -253,12 +253,12 @@ export const OUTBOX = {
 /** Bytes of the outbox before its events. */
 export const OUTBOX_HEAD = 8 * Math.ceil((4 * (OUTBOX.records + OUTBOX.recordWords * OUTBOX.maxRecords)) / 8);
 
-/** No modulator is called more often for the time alone. */
+/** Shortest period, in milliseconds. */
 export const LEAST_PERIOD_MS = 10;
-/** Longest period that a timer takes. */
+/** Longest period, in milliseconds, that a timer takes. */
 const LONGEST_PERIOD_MS = 0x7fff_ffff;
 
-/** The interval at which a modulator is called whose `periodMs` is this; 0 for none. */
+/** The interval of `period` for this `periodMs`; 0 for none. */
 export function soundPeriod(periodMs: number): number {
   if (periodMs === 0) return 0;
   return periodMs > LEAST_PERIOD_MS

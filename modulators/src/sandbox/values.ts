@@ -48,7 +48,7 @@ const tagOf = Object.getOwnPropertyDescriptor(
 
 let list: ObjectType | undefined;
 
-/** The type of a list, made when it is first needed: most modulators never need it. */
+/** The type of a list. It is made on first use: most modulators never need it. */
 function listType(): ObjectType {
   list ??= describeObject("List", {
     named: [
@@ -62,7 +62,7 @@ function listType(): ObjectType {
 }
 
 /**
- * A copy that nobody else can change.
+ * A copy of the value that nobody else can change.
  *
  * @throws JechoError `ARGUMENT_INVALID` for anything else than a `Value`; nothing of it is run
  */
@@ -75,7 +75,7 @@ export function copyValue(value: unknown): Value {
     case "object": {
       const name = (value === null ? undefined : apply(tagOf, value, [])) as ArrayName | undefined;
       if (name !== undefined && Object.hasOwn(ARRAYS, name)) {
-        // A constructor takes another typed array by its memory, whatever its class says.
+        // The constructor copies a typed array's memory, and runs no code of a subclass.
         return new ARRAYS[name](value as never) as Value;
       }
       return refuse(value === null ? "null" : "an object");

@@ -21,7 +21,7 @@ import {
 } from "./sandbox.ts";
 import { decodeValues } from "./values.ts";
 
-/** The functions of the world that are called from outside. */
+/** The world's functions that the host calls. */
 export const FUNCTIONS = [
   "attach",
   "load",
@@ -45,7 +45,7 @@ export type Parameter = number | string | boolean;
 export const FACE =
   "export const { bytesOf, FifoModulator, Modulator, type, typeToken, unpack, urgent } = jechoWorld;";
 
-/** Memory for events that a world has from the beginning. */
+/** Initial memory of a world for events. */
 export const IN_BYTES = CHUNK_BYTES + 16 * CHUNK_EVENTS;
 export const OUT_BYTES = OUTBOX_HEAD + CHUNK_BYTES;
 
@@ -59,7 +59,7 @@ export interface Realm {
   readonly cpuMs: number;
   /** Memory that it takes now. */
   readonly heldBytes: number;
-  /** The memory that the world was given last; its place may change with each call. */
+  /** The world's present memory for events; its address may change with each call. */
   readonly inbox: Uint8Array;
   readonly outbox: Uint8Array;
   /** The outbox again, as words. */
@@ -67,7 +67,7 @@ export interface Realm {
   /** Direct access, only without a wall. */
   readonly direct?: Direct;
 
-  /** Gives the world so many bytes of memory, multiples of 8. */
+  /** Gives the world memory of these sizes in bytes, multiples of 8. */
   attach(inBytes: number, outBytes: number): void;
 
   /** Evaluates the module of the services, and hands its namespace to `serve`. */
@@ -76,29 +76,29 @@ export interface Realm {
   /** Evaluates the modulator's module. Calls of `load` are given its namespace. */
   evaluate(source: string): void;
 
-  /** @returns a number, or text that tells of an error; anything else is unsound */
+  /** @returns a number, or the text of an error; anything else is a failure of the sandbox */
   call(name: FunctionName, parameters: readonly Parameter[], limitMs: number): unknown;
 
   dispose(): void;
 }
 
-/** A way around the memory, for worlds that may touch the producer's. */
+/** Direct access to the producer's memory, for trusted worlds. */
 export interface Direct {
-  /** Runs events where they lie, else as the world's `run`. */
+  /** Like the world's `run`, on events in the producer's memory. */
   run(chunk: RunChunk, type: number, ready: boolean, timeMs: number): unknown;
-  /** Hands on what the last calls let out, where it lies. */
+  /** Hands on the output of the last calls without a copy. */
   flush(emit: Emit): void;
 }
 
-/** A sandbox on any engine: what goes in and out are numbers and text, and events as bytes in memory. */
+/** A sandbox on any engine. Only numbers, text, and events as bytes in shared memory cross its wall. */
 export class WorldSandbox implements Sandbox {
   readonly #realm: Realm;
   readonly #limits: Limits;
-  /** Versions that each event has: of the objects of those before it, and of its own. */
+  /** Number of versions of each event: of the objects of the modulators before it, and of its own. */
   #versions = 0;
-  /** Whether that is one version at most, of an object of its own. */
+  /** Whether events have at most one version, of an object of its own. */
   #isPlain = true;
-  /** The class's description of itself, once that is known. */
+  /** The description that the class gives of itself, once loaded. */
   #declared: Declared | undefined;
   #checksInput = false;
 
@@ -183,7 +183,7 @@ export class WorldSandbox implements Sandbox {
     this.#call("context", [name, this.#give(value)], this.#limits.callMs);
   }
 
-  /** Puts bytes into the inbox. @returns how many */
+  /** Writes bytes to the inbox. @returns their number */
   #give(bytes: Uint8Array): number {
     const realm = this.#realm;
     if (bytes.byteLength > realm.inbox.byteLength)
@@ -237,10 +237,10 @@ export class WorldSandbox implements Sandbox {
   }
 
   /**
-   * Hands on what lies in the outbox until there is no more.
+   * Hands on the outbox's events, until the world has no more.
    *
-   * @param chunk what came in, of this type
-   * @returns how many events fell out of the queue
+   * @param chunk the input, of this type
+   * @returns number of events that the queue dropped
    */
   #finish(first: number, { ready, emit }: Turn, chunk: RunChunk, type: number): number {
     let status = first;
@@ -259,7 +259,7 @@ export class WorldSandbox implements Sandbox {
     }
   }
 
-  /** The three parts that `load` has left where events lie. Every number is read once, and then checked. */
+  /** The three parts that `load` left in the outbox. Every number is read once and then checked. */
   #parts(): [Uint8Array | undefined, Uint8Array | undefined, Uint8Array | undefined] {
     const { outbox, words } = this.#realm;
     let at = OUTBOX_HEAD;
@@ -273,7 +273,7 @@ export class WorldSandbox implements Sandbox {
     return [take(0), take(1), take(2)];
   }
 
-  /** Bytes that the world has left where events lie. */
+  /** Bytes that the world left in the outbox. */
   #taken(bytes: number): Uint8Array | undefined {
     const { outbox } = this.#realm;
     if (OUTBOX_HEAD + bytes > outbox.byteLength) throw unsound();
@@ -296,16 +296,16 @@ export class WorldSandbox implements Sandbox {
     return end;
   }
 
-  /** Hands on what lies in the outbox. Every number in it is read once, and then checked. */
+  /** Hands on the outbox's events. Every number in it is read once and then checked. */
   #collect(words: Uint32Array, count: number, emit: Emit, chunk: RunChunk, input: number): void {
     const { outbox } = this.#realm;
     if (count > OUTBOX.maxRecords) throw unsound();
-    /** Bounds of the events that were made. */
+    /** Bounds of the made events. */
     const bounds: number[] = [];
     let events: (Stretch & { end: number })[] = [];
     let version = 0;
     let versions: readonly number[] = [];
-    /** The flags that all of these share. */
+    /** The flags that all of them have. */
     let flags = 0;
     let last = OUTBOX_HEAD;
     const send = (): void => {
@@ -348,7 +348,7 @@ export class WorldSandbox implements Sandbox {
     return Array.from(words.subarray(first, first + this.#versions));
   }
 
-  /** An event is larger than the outbox. */
+  /** Gives the world more memory for an event that is larger than the outbox. */
   #widen(wanted: number): void {
     if (wanted > this.#limits.outputBytes) {
       throw new JechoError(
@@ -366,11 +366,11 @@ export class WorldSandbox implements Sandbox {
   }
 }
 
-/** Says of a service that is missing or not granted what there is, or what it takes. */
+/** Completes the error for a service that is missing or not granted: which ones there are, or what it takes. */
 function serviceError(error: unknown, offers: readonly Offer[]): unknown {
   const { code, message: name } = error as JechoError;
   if (code === "SERVICE_MISSING") {
-    // Every producer has what the MOE offers by itself.
+    // The MOE's own services are offered by every producer.
     const isOwn = (offer: Offer): number => (offer.name.includes(".") ? 0 : 1);
     const all = offers.toSorted((a, b) => isOwn(a) - isOwn(b)).map(offer => offer.name);
     return new JechoError(code, `it needs "${name}", which is not offered here; what is: ${all.join(", ")}`);
@@ -389,7 +389,7 @@ function typeOf(flags: number): number {
   return Math.floor(flags / OUTBOX.type);
 }
 
-/** @throws JechoError what the world tells of */
+/** @throws JechoError the error that the world reports */
 function numberOf(result: unknown): number {
   if (typeof result === "string") throw fromInside(result);
   if (typeof result !== "number") throw unsound();

@@ -13,8 +13,8 @@ import { begin, finish, modulator, proceed, setModulator } from "./turn.ts";
 
 /*
  * The inside of a sandbox, as the host sees it: a few functions that take and return numbers and text. Events travel
- * through two blocks of memory, the inbox and the outbox. Every function returns a number, or text that tells of an
- * error: code, message and stack, parted by \x1f, for some engines end text at NUL.
+ * through two blocks of memory, the inbox and the outbox. Every function returns a number, or the text of an error:
+ * code, message and stack, separated by \x1f, for some engines end text at NUL.
  */
 
 export { bytesOf, FifoModulator, handOver, Modulator, proceed, type, typeToken, unpack, urgent };
@@ -57,7 +57,7 @@ export function attach(inMemory: ArrayBufferLike, outMemory: ArrayBufferLike): n
   return 0;
 }
 
-/** The services that may be called, out of the namespace of the module that brings them. */
+/** The services that may be called, from the namespace of their module. */
 export function serve(namespace: { default?: Record<string, unknown> }): number {
   services = namespace.default as Record<string, unknown>;
   return 0;
@@ -68,9 +68,9 @@ export function serve(namespace: { default?: Record<string, unknown> }): number 
  * in parts of which each may be empty: the schema of the output that the class declares; that of what it was written for; and what it
  * needs, as names.
  *
- * @param offered the names of what is offered, each behind + where it is granted and - where it is not, parted by commas
- * @param queueEvents that may wait in the modulator
- * @returns 0, or 1 where it looks at the types of what comes in itself; or what is wrong, of a service that it does not get the name alone
+ * @param offered the names of the offered services, with + before granted ones and - before others, separated by commas
+ * @param queueEvents most events that wait in the modulator's queue
+ * @returns 0, or 1 where it checks its input's types itself, or the text of an error, of a service that it does not get the name alone
  */
 export function load(
   namespace: { default?: unknown },
@@ -104,7 +104,7 @@ export function load(
   }
 }
 
-/** A further type of the events that come in, of the next number; its schema lies in the inbox. */
+/** Adds a type of the input, with the next number; its schema lies in the inbox. */
 export function further(schemaBytes: number): number | string {
   try {
     addType(new Bytes(new Bytes(inbox, 0, schemaBytes)));
@@ -161,7 +161,7 @@ function setState(name: string, version: number, state: string): void {
   else setObject(world.moe?.objects as object, name, version, state);
 }
 
-/** Sets the versions that the next events are made with, given as a JSON list. */
+/** Sets the versions that the next events were made with, a JSON list. */
 export function behind(versions: string): number | string {
   try {
     setBehind(parse(versions) as number[]);
@@ -171,7 +171,7 @@ export function behind(versions: string): number | string {
   }
 }
 
-/** A view of the producer's state, in the inbox. */
+/** Sets a view of the producer's state, which lies in the inbox. */
 export function context(name: string, bytes: number): number | string {
   try {
     setContext(name, decodeValues(new Bytes(new Bytes(inbox, 0, bytes))));
@@ -196,11 +196,11 @@ function writeValues(named: readonly NamedValues[]): number {
 }
 
 /**
- * Makes the modulator.
+ * Constructs the modulator.
  *
- * @param objects JSON: of each shared object its name, version and state
- * @param entropyBytes so many bytes in the inbox nobody can guess
- * @param behindObjects shared objects that the modulators before this one read
+ * @param objects JSON: name, version and state of each shared object
+ * @param entropyBytes number of random bytes in the inbox
+ * @param behindObjects number of shared objects that the modulators before this one read
  */
 export function start(
   parameters: string,
@@ -234,7 +234,7 @@ export function start(
 }
 
 /**
- * Takes the inbox: for each event its start and end as words, then the events; 0 bytes for none.
+ * Runs the events in the inbox: start and end of each as words, then their bytes; 0 bytes for none.
  *
  * @param type the number of the events' type; 0 for opaque bytes
  */
@@ -247,7 +247,7 @@ export function run(
 ): number | string {
   try {
     setTime(timeMs);
-    // A copy without zeroing first. What it is made of is out of reach for any patch.
+    // A copy without zeroing first, by functions that the modulator cannot have patched.
     const copy = new Bytes(new Bytes(inbox, 0, bytes));
     const bounds = new Words(new Words(copy.buffer, 0, 2 * count));
     begin(bytes === 0 ? undefined : openChunk(copy, bounds, count, type, isFleeting));
@@ -257,7 +257,7 @@ export function run(
   return proceed(ready);
 }
 
-/** Runs events where they lie, else as `run`. Nobody writes that memory any more: events that are held are not copied either. */
+/** Like `run`, on events in the producer's memory. That memory does not change any more: waiting events are not copied either. */
 export function runInPlace(
   bytes: Uint8Array,
   bounds: ArrayLike<number>,

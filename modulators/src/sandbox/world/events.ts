@@ -30,27 +30,26 @@ import {
 } from "./primordials.ts";
 
 /*
- * Events inside the sandbox. They are accessors over bytes that belong to the modulator alone, so that one that it
- * holds stays as it is, and one that it writes to nobody else sees: what passes at once leaves as the host has it.
+ * Events inside the sandbox: accessors over bytes that belong to the modulator alone. An event that it keeps stays as it is, and nobody else sees
+ * what it writes to one: an event that passes at once leaves as the host has it.
  */
 
 /**
- * Bytes that hold events: where each lies, and which type they have. Nothing here leads to the bytes themselves, nor to
- * their buffer: QuickJS would never free a key of a WeakMap that its own value leads to, and V8 not before it collects
- * old garbage.
+ * Position and type of the events in a block of bytes. It has no reference to the bytes or their buffer: QuickJS never frees a key of a WeakMap
+ * that its own value refers to, and V8 only when it collects the old generation.
  */
 interface Source {
   /** Start and end of each event, ascending; the first `count` of them. */
   readonly bounds: ArrayLike<number>;
   count: number;
-  /** Index of the event that most likely leaves next: events leave in their order. */
+  /** Index of the event that probably leaves next, for events leave in order. */
   next: number;
   readonly type: KnownType | undefined;
 }
 
-/** A type that events here are of. */
+/** A type of the events in here. */
 interface KnownType {
-  /** Index among the types that come in, from 1; 0 for the type that the class makes. */
+  /** Number among the input's types, from 1; 0 for the type that the class makes. */
   readonly number: number;
   readonly object: ObjectType;
   readonly read: ReadEvent;
@@ -76,15 +75,15 @@ let newest: Source | undefined;
 let newestBytes: Uint8Array | undefined;
 
 const blank = () => ({
-  /** Types of the events that come in, in the order in which they were told: producers may write several. */
+  /** The input's types in the order of their numbers: producers may write several. */
   inTypes: [] as KnownType[],
   /** Type of the newest run; undefined where its events are opaque bytes. */
   inType: undefined as KnownType | undefined,
   /** The type that the class was written for; undefined for any. */
   readType: undefined as Type | undefined,
-  /** The output's type, where the class says one: the type that it declares, or else the one that it was written for. */
+  /** The output's type, where the class declares it, or else the type that it was written for. */
   madeType: undefined as KnownType | undefined,
-  /** Whether the modulator makes that type alone; else its input may leave as it came. */
+  /** Whether all output has that type; otherwise input events may pass unchanged. */
   makesOne: false,
 });
 let { inTypes, inType, readType, madeType, makesOne } = blank();
@@ -98,9 +97,9 @@ export const eventsMemory: Memory<ReturnType<typeof blank>> = {
 };
 
 /**
- * @param schema of the first type that comes in
- * @param input what the class says that it was written for, if it does: a name with a description, the text of a schema, or a type
- * @param output what it says that it makes, in the same form
+ * @param schema of the input's first type
+ * @param input the class's declaration of its input, if any: a name with a description, the text of a schema, or a type
+ * @param output its declaration of its output, in the same form
  * @returns that
  */
 export function setTypes(schema: Uint8Array | undefined, input: unknown, output: unknown): Type | undefined {
@@ -118,12 +117,12 @@ export function setTypes(schema: Uint8Array | undefined, input: unknown, output:
   return declared;
 }
 
-/** The schema of what the class was written for. */
+/** The schema of the type that the class was written for. */
 export function readSchema(): Uint8Array | undefined {
   return readType?.schema;
 }
 
-/** A further type of the events that come in: it has the next number. */
+/** Adds a type of the input, with the next number. */
 export function addType(schema: Uint8Array): void {
   const object = inputType(schema);
   const read = readType === undefined ? readerOf(object) : readerAs(object, readType.root);
@@ -146,7 +145,7 @@ function knownType(object: ObjectType, number: number, read: ReadEvent): KnownTy
   return { number, object, read, token: undefined, block: undefined };
 }
 
-/** Where the two do not match, the host finds that, too, and gives the modulator no such event. */
+/** The host finds a mismatch as well, and gives the modulator no such event. */
 function readerAs(writer: ObjectType, reader: ObjectType): ReadEvent {
   try {
     return createReader(writer, reader);
@@ -158,38 +157,38 @@ function readerAs(writer: ObjectType, reader: ObjectType): ReadEvent {
 }
 
 /*
- * Where worlds share what the engine learns about their code, a private name is another one in each of them, and is looked up: what
- * every event touches has plain ones.
+ * Private names (#x) differ between the worlds of one engine, and their shared compiled code has to look them up. So the fields that every event
+ * touches have plain names.
  */
 
-/** A run of events as it came in: `bounds` says where in the bytes each lies. They are the modulator's own. */
+/** A run of input events; `bounds` has the start and end of each. The bytes are the modulator's own. */
 export interface Chunk {
   readonly count: number;
   readonly type: KnownType | undefined;
   readonly view: DataView;
   readonly source: Source;
   readonly mayPass: boolean;
-  /** Whether nobody keeps an event of it, so that one object can be each of them in turn. */
+  /** Whether the modulator keeps none of its events, so that one object can stand for each in turn. */
   readonly isFleeting: boolean;
   /** The one object for all events, while nobody has taken it. */
   fleeting: object | undefined;
-  /** Where the event lies that was asked for last, and that event itself if it may leave as it came: most leave at once or never. */
+  /** Position of the newest event, and the event itself if it may pass unchanged: most pass at once or never. */
   readonly at: Located;
   newest: object;
   /** Number of the run's events that have been counted as given to the modulator. */
   counted: number;
-  /** Index of the first event that has been let through and has not left, up to the one asked for last; beyond the last for none. */
+  /** Index of the first event that was let through and has not left; beyond the last one for none. */
   leaving: number;
 }
 
 const NOTHING = {};
 const NO_EVENTS = chunkOf(new Bytes(0), [], 0, undefined, false, false);
-/** The one that the modulator is being given. */
+/** The run that the modulator is being given. */
 let current = NO_EVENTS;
 
 /**
- * @param type the number of its events' type, which counts for what is made from now on, too; 0 for opaque bytes
- * @param isFleeting does the modulator keep none of them?
+ * @param type number of its events' type, also of the events made from now on; 0 for opaque bytes
+ * @param isFleeting whether the modulator keeps none of them
  */
 export function openChunk(
   bytes: Uint8Array,
@@ -201,7 +200,7 @@ export function openChunk(
   inType = type === 0 ? undefined : inTypes[type - 1];
   const mayPass = inType === undefined ? madeType === undefined : !makesOne;
   current = chunkOf(bytes, bounds, count, inType, mayPass, isFleeting);
-  // Of a run that nobody keeps an event of nothing need be known when it is over.
+  // If none of its events is kept, a run is forgotten when it is over.
   if (!isFleeting) remember(sources, bytes, current.source);
   return current;
 }
@@ -237,7 +236,7 @@ function chunkOf(
   };
 }
 
-/** Events that the modulator has been given, and has let through, and that have not been counted yet. */
+/** Numbers of events that the modulator was given and let through, as far as not counted yet. */
 export function uncounted(): { enqueued: number; dequeued: number } {
   const { at, counted, leaving } = current;
   return { enqueued: at.index + 1 - counted, dequeued: leaving < at.index ? at.index - leaving : 0 };
@@ -264,20 +263,20 @@ function newEvent(chunk: Chunk, start: number): object {
   return event;
 }
 
-/** Makes an event another one of the same bytes: whoever holds it has that one from then on. */
+/** Moves an event object to another event of the same bytes. */
 function moveEvent(event: object, view: DataView, start: number): void {
   const moved = event as { -readonly [name in keyof Accessor]: Accessor[name] };
   moved["@at"] = start + view.getUint32(start, true);
 }
 
-/** Keeps this event as the one that it is. */
+/** Has this event object stay at its event. */
 export function hold(event: object): void {
   if (event !== current.fleeting) return;
   current.fleeting = undefined;
   remember(sources, current.at.bytes, current.source);
 }
 
-/** The very event that `enqueue` was given last, if it may leave as it came; else an object that is none. */
+/** The event that `enqueue` was given last, if it may pass unchanged; otherwise an object that equals none. */
 export function newestEvent(): object {
   return current.newest;
 }
@@ -287,15 +286,15 @@ export function areOfRun(bytes: Uint8Array): boolean {
   return bytes === current.at.bytes;
 }
 
-/** The position of this event, if it is the one that may leave as it came. */
+/** The position of this event, if it may pass unchanged. */
 export function passed(event: object): Located | undefined {
   const { newest, at } = current;
   return event === newest ? at : undefined;
 }
 
 /**
- * An event that may leave: the very one that came in where the class declares no other type, else what `value` describes,
- * encoded as the type that the class makes, or as the newest one that came in.
+ * An event that may leave: the input event itself where the class declares no other type; otherwise the described event, encoded as the
+ * type that the class makes, or as the newest input's type.
  */
 export function toOutput(value: object): object {
   if (value === current.newest) return value;
@@ -320,8 +319,8 @@ function sourceOf(bytes: Uint8Array): Source | undefined {
 }
 
 /**
- * The bytes of an event: those of one that came in as they lie, or what a plain object is encoded to, as the type that the class was
- * written for, or else as that of the newest one that came in. Together with `typeToken` they are an event wherever its type is known.
+ * The bytes of an event: of an input event its own; a plain object is encoded as the type that the class was written for, or else as the newest
+ * input's type. Together with `typeToken` they are an event wherever that type is known.
  */
 export function bytesOf(event: object): Uint8Array {
   const found = accessorBytes(event);
@@ -337,7 +336,7 @@ export function bytesOf(event: object): Uint8Array {
   return event;
 }
 
-/** Names the type of `bytesOf(event)`; without an event, that of the newest one that came in. 0n for opaque bytes. */
+/** Token of the type of `bytesOf(event)`; without an event, of the newest input's type. 0n for opaque bytes. */
 export function typeToken(event?: object): bigint {
   const found = event === undefined ? undefined : accessorBytes(event);
   const source = found && cameIn(found.bytes);
@@ -348,13 +347,13 @@ export function typeToken(event?: object): bigint {
   return known.token;
 }
 
-/** The source of bytes with events of a type that came in. */
+/** The source of a block of bytes with input events. */
 function cameIn(bytes: Uint8Array): Source | undefined {
   const source = sourceOf(bytes);
   return source?.type === undefined || source.type === madeType ? undefined : source;
 }
 
-// Encoded events lie together in blocks: an allocation for each costs more than the encoding.
+// Encoded events share blocks of memory: one allocation each would cost more than the encoding.
 const BLOCK_BYTES = 64 << 10;
 const BLOCK_EVENTS = 512;
 
@@ -366,7 +365,7 @@ interface Block {
   at: number;
 }
 
-/** Reading a value may run the modulator's code, which is not to write into the middle of it. */
+/** Reading a value may run the modulator's code, which must not encode another event meanwhile. */
 let isEncoding = false;
 
 function encodeOutput(type: KnownType, value: object): object {
@@ -376,14 +375,14 @@ function encodeOutput(type: KnownType, value: object): object {
     checkEvent(type.object, value);
     return encodeNext(type, value);
   } catch (thrown) {
-    // What it did wrong is found deep in here: engines keep the nearest places alone, and it is to see its own.
+    // The error is found deep in here, and engines keep the innermost places only: the author is to see their own.
     throw thrown instanceof JechoError ? new TypeError(thrown.message) : thrown;
   } finally {
     isEncoding = false;
   }
 }
 
-/** A list, a promise, or what has other fields alone, would be encoded as an event of defaults. */
+/** A list, a promise, or an object with other fields only would be encoded as an event of defaults. */
 function checkEvent({ name, fields }: ObjectType, value: object): void {
   for (let i = 0; i < fields.length; i++)
     if ((value as Record<string, unknown>)[(fields[i] as { name: string }).name] !== undefined) return;

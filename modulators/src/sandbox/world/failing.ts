@@ -1,7 +1,7 @@
 import { clip, getPrototypeOf, includes, memoryPrototypes, promisePrototype } from "./primordials.ts";
 
 /*
- * A modulator's failure, as the host is told it: text, for nothing else of the modulator may leave.
+ * A modulator's failure as text for the host: nothing else of the modulator may leave.
  */
 
 const ERROR_CHARACTERS = 2000;
@@ -13,7 +13,7 @@ export function refusePromise(result: unknown, intercept: string): void {
   }
 }
 
-/** Text of whatever was thrown. Reading it may run the modulator's code, which the call's deadline covers. */
+/** Text of a thrown value. Reading it may run the modulator's code, within the call's deadline. */
 export function describe(code: string, thrown: unknown): string {
   let message = `a value of type ${thrown === null ? "null" : typeof thrown} was thrown`;
   let stack = "";
@@ -32,7 +32,7 @@ export function describe(code: string, thrown: unknown): string {
   return `${isMemory ? "MODULATOR_OUT_OF_MEMORY" : code}\x1f${message}\x1f${stack}`;
 }
 
-/** Whether an engine threw this because memory ran out; a modulator's own words about memory do not count. */
+/** Whether an engine threw this because memory ran out; errors that the modulator made do not count. */
 function isOutOfMemory(thrown: object, message: string): boolean {
   const prototype = getPrototypeOf(thrown);
   if (prototype !== memoryPrototypes[0] && (prototype === undefined || prototype !== memoryPrototypes[1]))

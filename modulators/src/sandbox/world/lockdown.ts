@@ -1,6 +1,6 @@
 /*
- * Globals that a modulator has no use for, or that reach beyond it, are removed before its code runs. Engines have no
- * switch against code from text, so the ways to it are closed one by one.
+ * Removes, before the modulator's code runs, the globals that it has no use for or that reach beyond it. Engines have no
+ * switch against code from text (`eval`, `Function`), so each way to it is closed.
  */
 const UNWANTED = [
   "Atomics",

@@ -8,8 +8,8 @@ import { servicesMemory } from "./services.ts";
 import { turnMemory } from "./turn.ts";
 
 /*
- * The world where there is no wall. One serves all modulators that the process trusts as it trusts itself: what an engine has
- * learned about the code it has learned for all of them, and an installation makes nothing anew.
+ * The world without a wall. One serves all modulators that the process trusts like itself: the engine optimises its code once for all of them,
+ * and an installation compiles nothing.
  */
 export * from "./bridge.ts";
 
@@ -31,7 +31,7 @@ export function blankMemory(): WorldMemory {
   return MODULES.map(({ blank }) => blank());
 }
 
-/** Calls of the world are this modulator's from here on. @returns the memory of the one whose they were */
+/** Makes this the memory that calls of the world use. @returns the memory that they used before */
 export function exchangeMemory(memory: WorldMemory): WorldMemory {
   const left = MODULES.map(({ leave }) => leave());
   for (let i = 0; i < MODULES.length; i++) (MODULES[i] as Memory<object>).enter(memory[i] as object);

@@ -25,10 +25,10 @@ export interface Moe {
 const blank = () => ({
   parameters: undefined as unknown,
   moe: undefined as Moe | undefined,
-  /** The versions that the event was made with which `dequeue` returns. */
+  /** The versions that the event returned by `dequeue` was made with. */
   dequeuedVersions: [] as readonly number[],
   dropped: 0,
-  /** Whether there is any urgent event; as long as there is none, nobody looks. */
+  /** Whether any event was made urgent; as long as none was, events are not looked up. */
   hasUrgent: false,
 });
 
@@ -63,7 +63,7 @@ export class Modulator {
   readonly moe: Moe;
   /** Milliseconds between calls of `period`, from 10; 0, the default, for none. Read after each call, so it may change. */
   declare periodMs?: number;
-  /** Events a second that it wants at most of a producer; 0, the default, for every event. Read after each call, as `periodMs`. */
+  /** Most events per second that it wants of a producer; 0, the default, for all. Read after each call, like `periodMs`. */
   declare mostPerSecond?: number;
 
   constructor(parameters: unknown = world.parameters, moe: Moe = world.moe as Moe) {
@@ -76,7 +76,7 @@ export class Modulator {
     if (mostPerSecond !== undefined) this.mostPerSecond = mostPerSecond;
   }
 
-  /** Called once, before everything else, when the modulator is in place. */
+  /** Called once, first of all, when the modulator is installed. */
   installed(): void {}
 
   /** Called last, when the last consumer has gone. Output goes nowhere from now on. */
@@ -85,7 +85,7 @@ export class Modulator {
   /** A producer raised an event. */
   enqueue(_event: object): void {}
 
-  /** The transport is ready for an event: the next one, or undefined where there is none. */
+  /** The transport is ready for an event: returns the next one, or undefined where there is none. */
   dequeue(): object | undefined {
     return undefined;
   }
@@ -97,7 +97,7 @@ export class Modulator {
 const urgents = new WeakMap<object, true>();
 
 /**
- * Marks an event to be sent ahead of those that wait on their way.
+ * Marks an event to be sent ahead of waiting ones.
  *
  * @returns the event as one of the output type, for `dequeue` to return
  */
@@ -113,22 +113,22 @@ export function isUrgent(event: object): boolean {
   return world.hasUrgent && recall(urgents, event) === true;
 }
 
-/** Events that wait. Its names are plain ones, as those of all that every event touches. */
+/** The modulator's queue. Its fields have plain names, like everything that each event touches (see events.ts). */
 export interface Waiting {
   events: (object | undefined)[];
   versions: (readonly number[])[];
-  /** Number of events that the modulator had been given when each came. */
+  /** For each waiting event, the number of input events so far when it came. */
   given: number[];
   /** Index of the first entry, and of the next one. */
   first: number;
   next: number;
-  /** The fate of the very event that the modulator is being given. */
+  /** What becomes of the event that the modulator is being given. */
   door: Door;
 }
 
 /**
- * Let through, that event is kept with those that wait (`shut`), or leaves at once (`open`), for nothing waits; it has been let through,
- * and nothing else waits (`passed`).
+ * What letting that event through does: it waits behind others (`shut`), or leaves at once, for nothing waits (`open`). `passed`: it was let
+ * through, and nothing else waits.
  */
 export const DOOR = { shut: 0, open: 1, passed: 2 } as const;
 type Door = (typeof DOOR)[keyof typeof DOOR];
@@ -176,17 +176,17 @@ export class FifoModulator extends Modulator {
 
 const dequeueFirst = FifoModulator.prototype.dequeue;
 
-/** The queue of a modulator that takes from it as `FifoModulator` does; undefined of any other. */
+/** The queue of a modulator whose `dequeue` is that of `FifoModulator`; undefined for any other. */
 export function waitingOf(modulator: Modulator): Waiting | undefined {
   return modulator instanceof FifoModulator ? modulator["@waiting"] : undefined;
 }
 
-/** Whether the events that leave come from its queue, the oldest first. */
+/** Whether its output comes from its queue, oldest first. */
 export function isFirstOut(modulator: Modulator): boolean {
   return modulator.dequeue === dequeueFirst;
 }
 
-/** Keeps an event that was let through with those that wait: it may not leave at once. */
+/** Has an event that was let through wait: it may not leave at once. */
 export function keepPassed(waiting: Waiting): void {
   if (waiting.door === DOOR.passed) keep(waiting, newestEvent());
 }
@@ -194,7 +194,7 @@ export function keepPassed(waiting: Waiting): void {
 function keep(waiting: Waiting, event: object): void {
   waiting.door = DOOR.shut;
   hold(event);
-  // Reading a plain object may run the modulator's code: the queue is looked at when that is over.
+  // Reading a plain object may run the modulator's code, so the queue is read after it.
   const made = toOutput(event);
   if (waiting.next - waiting.first >= (world.moe as Moe).queueEvents) {
     take(waiting);
@@ -209,7 +209,7 @@ function givenSoFar(): number {
   return counts.enqueued + uncounted().enqueued;
 }
 
-/** Number of newest events from the oldest that waits in the modulator's queue on; 0 where none waits. */
+/** Number of events since the oldest one that waits in the modulator's queue, that one included; 0 where none waits. */
 export function waitingSince(modulator: Modulator): number {
   const waiting = waitingOf(modulator);
   if (waiting === undefined || waiting.first === waiting.next) return 0;
@@ -223,7 +223,7 @@ function take(waiting: Waiting): object | undefined {
   events[first] = undefined;
   waiting.first++;
   if (waiting.first === waiting.next) {
-    // The room is kept: most events find the queue empty.
+    // The arrays are kept: most events find the queue empty.
     waiting.first = 0;
     waiting.next = 0;
   } else if (waiting.first >= 1024) {

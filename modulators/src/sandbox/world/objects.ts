@@ -3,21 +3,21 @@ import { freeze, hasOwn, isArray, keys, parse } from "./primordials.ts";
 import { call } from "./services.ts";
 
 /*
- * The modulator's copies of shared objects, and the versions that its events are made with: those of its own objects, behind
- * those that its input was made with.
+ * The modulator's copies of shared objects, and the versions that its output is made with: the input's versions, then those of its own
+ * objects.
  */
 
 const blank = () => ({
   states: { __proto__: null } as unknown as Record<string, unknown>,
   /** Index of each object's version among the own ones. */
   places: { __proto__: null } as unknown as Record<string, number>,
-  /** Versions of lazy copies that exist and that the copy does not have. */
+  /** Newest versions of lazy copies that are behind. */
   heard: { __proto__: null } as unknown as Record<string, number>,
   /** Lazy copies whose newest state is on its way. */
   pulled: { __proto__: null } as unknown as Record<string, boolean>,
   behind: [] as readonly number[],
   own: [] as number[],
-  /** Versions that an event made now has: replaced when they change, never changed. */
+  /** Versions of an event made now. The list is replaced, never changed. */
   present: { versions: [] as readonly number[], isPlain: true },
 });
 let { states, places, heard, pulled, behind, own, present } = blank();
@@ -32,14 +32,14 @@ export const objectsMemory: Memory<ReturnType<typeof blank>> = {
   },
 };
 
-/** @param count objects that the modulators before this one read */
+/** @param count number of objects that the modulators before this one read */
 export function openVersions(count: number): void {
   const none: number[] = [];
   for (let i = 0; i < count; i++) none[i] = 0;
   setBehind(none);
 }
 
-/** Sets the versions that the input has from here on. */
+/** Sets the versions of the input. */
 export function setBehind(versions: readonly number[]): void {
   behind = versions;
   compose();
@@ -53,7 +53,7 @@ function compose(): void {
   present.isPlain = behind.length === 0 && own.length <= 1;
 }
 
-/** Sets the state of a shared object, a new one or one already there. */
+/** Sets the state of a shared object, new or known. */
 export function setObject(objects: object, name: string, version: number, state: string): void {
   if (!hasOwn(places, name)) {
     places[name] = own.length;
@@ -66,7 +66,7 @@ export function setObject(objects: object, name: string, version: number, state:
   compose();
 }
 
-/** Notes that there is such a version of a lazy copy's object. */
+/** Notes a newer version of a lazy copy's object. */
 export function hear(name: string, version: number): void {
   heard[name] = version;
   pulled[name] = false;

@@ -5,24 +5,23 @@ import { present } from "./objects.ts";
 import { Bytes, setBytes, Words } from "./primordials.ts";
 
 /*
- * The block of memory that events leave by: records of what was let out or made, and behind them the bytes of what was made.
+ * The block of memory by which events leave: records of passed and made events, and behind them the bytes of the made ones.
  */
 
 /**
- * Takes events that leave: that one which `at` says now, and those that lie behind it, up to but without `end`. Says whether there was
- * room for them.
+ * Takes events that leave: the one at `at`, and those behind it up to `end`, which is not included. Returns whether there was room.
  */
 type Put = (at: Located, end: number, versions: readonly number[], urgent: boolean) => boolean;
 
 const blank = () => ({
   outBytes: undefined as unknown as Uint8Array,
   outWords: undefined as unknown as Uint32Array,
-  /** Events that found no room, from that one on, up to but without `heldEnd`. */
+  /** First event that found no room; the others follow up to `heldEnd`, which is not included. */
   held: undefined as Located | undefined,
   heldEnd: 0,
   heldVersions: [] as readonly number[],
   heldUrgent: false,
-  /** The versions that were written last, and where they lie. */
+  /** The versions written last, and their position. */
   writtenVersions: undefined as readonly number[] | undefined,
   writtenAt: 0,
   /** End of what was written last. */
@@ -51,12 +50,12 @@ export function attachOutbox(memory: ArrayBufferLike): void {
   outWords = new Words(memory, 0, outBytes.length / 4);
 }
 
-/** Hands leaving events over where they lie, in a world without a wall. */
+/** Takes leaving events without a copy, in a world without a wall. */
 export function handOver(take: Put): void {
   put = take;
 }
 
-/** Leaves bytes for the host where events lie: what stands before them is read later. */
+/** Leaves bytes for the host in the place of events; their sizes before them are written later. */
 export function hand(bytes: Uint8Array): number {
   setBytes(outBytes, bytes, OUTBOX_HEAD);
   return bytes.byteLength;
@@ -70,14 +69,14 @@ export function putPart(part: number, bytes: Uint8Array | undefined, at: number)
   return at + bytes.byteLength;
 }
 
-/** Empties the outbox: the host has taken what lay there. */
+/** Empties the outbox: the host has taken its contents. */
 export function emptyOutbox(): void {
   outWords[OUTBOX.count] = 0;
   outWords[OUTBOX.wanted] = 0;
   writtenEnd = OUTBOX_HEAD;
 }
 
-/** Puts out what found no room before. @returns false where it finds none now */
+/** Writes the events that found no room before. @returns false where there is still none */
 export function putHeld(): boolean {
   if (held === undefined) return true;
   if (!put(held, heldEnd, heldVersions, heldUrgent)) return false;
@@ -85,7 +84,7 @@ export function putHeld(): boolean {
   return true;
 }
 
-/** @returns false where there was no room: then they are held */
+/** @returns false where there was no room: the events are held then */
 export function putOrHold(at: Located, end: number, versions: readonly number[], urgent: boolean): boolean {
   if (put(at, end, versions, urgent)) return true;
   held = at;
@@ -95,7 +94,7 @@ export function putOrHold(at: Located, end: number, versions: readonly number[],
   return false;
 }
 
-/** Writes one event that was made, or says which of those that came in leave: the host has these itself. */
+/** Writes one made event, or the indexes of passing input events, whose bytes the host has. */
 function writeOut(at: Located, end: number, versions: readonly number[], urgent: boolean): boolean {
   const { bytes, bounds, index, type } = at;
   const count = outWords[OUTBOX.count] as number;
@@ -104,7 +103,7 @@ function writeOut(at: Located, end: number, versions: readonly number[], urgent:
   const start = bounds[2 * index] as number;
   const size = passes ? 0 : (bounds[2 * index + 1] as number) - start;
   const front = (writtenEnd + 7) & -8;
-  // Several versions are written once for all events in a row that were made with them; their place stands for them.
+  // Several versions are written once for consecutive events with the same ones, whose records have their position.
   const { isPlain } = present;
   const isNew = !isPlain && (count === 0 || versions !== writtenVersions);
   const place = isNew ? (front + 4 * versions.length + 7) & -8 : front;

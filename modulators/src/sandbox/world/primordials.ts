@@ -1,6 +1,6 @@
 /*
- * The language as it was before the modulator's code ran. Code that touches the memory shared with the host calls
- * nothing else, so that a patched prototype sees only what is the modulator's own.
+ * The language's functions as they were before the modulator's code ran. Code that touches the memory shared with the host calls no
+ * others, so that a prototype which the modulator patched sees only its own data.
  */
 const { apply, getPrototypeOf } = Reflect;
 const { freeze, keys, hasOwn } = Object;

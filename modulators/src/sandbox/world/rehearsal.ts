@@ -6,8 +6,8 @@ import * as world from "./bridge.ts";
 const BLOCK_BYTES = 64 << 10;
 
 /**
- * Lives a modulator's whole life once, of events with a type and without, in a world that is thrown away: an engine
- * makes code when it first runs, and a world that comes after this one in the same engine has it then.
+ * Runs a modulator's whole life once, with typed and opaque events, in a world that is thrown away: the engine compiles code when it
+ * first runs, and later worlds of the same engine reuse it.
  */
 export function rehearse(): number {
   const Some = type("Some", {
@@ -22,7 +22,7 @@ export function rehearse(): number {
   return 0;
 }
 
-/** @param made an event that the modulator makes beside the one that comes in */
+/** @param made an event that the modulator makes beside its input */
 function perform(schema: Uint8Array, event: Uint8Array, made: object): void {
   class Rehearsed extends world.FifoModulator {
     static needs = ["clock", "log", "context.some"];

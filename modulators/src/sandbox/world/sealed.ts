@@ -1,13 +1,13 @@
 import { lockdown } from "./lockdown.ts";
 
 /*
- * The inside of a sandbox whose code is anybody's: the world, in a realm of its own. It stands in a variable of the realm,
- * which is how the engine gets hold of it, until it is sealed.
+ * The inside of a sandbox for anybody's code: the world, in a realm of its own. The engine takes it from a variable of that realm, which is
+ * removed when the realm is sealed.
  */
 export * from "./bridge.ts";
 export { rehearse } from "./rehearsal.ts";
 
-/** The realm loses the way to the world, and what leads out of it: nothing of the modulator's may run before. */
+/** Seals the realm: removes the way to the world, and all that leads out of it. No code of the modulator may run before. */
 export function seal(): number {
   Reflect.deleteProperty(globalThis, "jechoWorld");
   lockdown();

@@ -4,9 +4,9 @@ import type { Memory } from "./memory.ts";
 import { Bytes, clip, freeze } from "./primordials.ts";
 
 /*
- * Services that a modulator may use besides the language: only those it needs, each at its name's path of `moe`. Nothing in here
- * waits for the producer: views of its state are copies that came before the call, services are functions in this realm,
- * and what is called of the producer goes out when the call has ended.
+ * Services that a modulator may use besides the language: only those it needs, each at its name's path in `moe`. None waits for
+ * the producer: views of its state are copies from before the call, services are functions in this realm, and calls of
+ * controls are sent when the modulator's call has ended.
  */
 
 /** Limits for the calls of one turn. */
@@ -70,7 +70,7 @@ export function offerServices(
 function unlisted(group: string): object {
   return new Proxy(nothing, {
     get: (_, name) => {
-      // What the language itself looks for is not there.
+      // Names that the language itself looks up are absent.
       if (typeof name !== "string" || name === "toJSON" || name === "then") return undefined;
       throw notListed(`${group}${name}`);
     },
@@ -124,7 +124,7 @@ export function setTime(ms: number): void {
   timeMs = ms;
 }
 
-/** Bytes that nobody can guess, for who needs them. */
+/** Random bytes from outside. */
 export function setEntropy(bytes: Uint8Array): void {
   entropy = bytes;
 }
@@ -145,7 +145,7 @@ export function takeCalls(): readonly NamedValues[] {
   return taken;
 }
 
-/** Records a call, which reaches the producer when the turn has ended well. */
+/** Records a call, which is sent to the producer if the turn ends without a failure. */
 export function call(name: string, parameters: readonly unknown[]): void {
   const values: Value[] = [];
   let bytes = 2 * name.length;
@@ -161,7 +161,7 @@ export function call(name: string, parameters: readonly unknown[]): void {
   waitingBytes += bytes;
 }
 
-/** Logs a line. One that does not fit is left out: a modulator must not fail for its log. */
+/** Logs a line, or leaves it out where it does not fit: a modulator must not fail for its log. */
 function log(line: unknown): void {
   const text = clip(String(line), LINE_CHARACTERS);
   if (waiting.length < MAX_CALLS && waitingBytes + 2 * text.length < MAX_CALL_BYTES) call("log", [text]);

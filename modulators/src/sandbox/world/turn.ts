@@ -18,7 +18,7 @@ import { Words } from "./primordials.ts";
 import { counts, waitingCalls } from "./services.ts";
 
 /*
- * One turn of the modulator: it is given the events of a run one by one, and what it lets out goes to the outbox.
+ * One turn of the modulator: it is given a run's events one by one, and its output goes to the outbox.
  */
 
 /** Views to write a float64 as two words. */
@@ -27,7 +27,7 @@ const rateWords = new Words(rate.buffer);
 
 const blank = () => ({
   modulator: undefined as unknown as Modulator,
-  /** The run at work. */
+  /** The present run. */
   chunk: undefined as Chunk | undefined,
 });
 let { modulator, chunk } = blank();
@@ -51,7 +51,7 @@ export function begin(run: Chunk | undefined): void {
   chunk = run;
 }
 
-/** Goes on until all events are through, or the outbox is full. */
+/** Goes on until all events were given, or the outbox is full. */
 export function proceed(ready: boolean): number | string {
   try {
     emptyOutbox();
@@ -69,7 +69,7 @@ export function proceed(ready: boolean): number | string {
   }
 }
 
-/** Writes what the host may want to know after each call. */
+/** Writes the words that the host reads after each call. */
 export function finish(): void {
   outWords[OUTBOX.periodMs] = periodOf(modulator);
   rate[0] = rateOf(modulator);
@@ -106,8 +106,8 @@ function advance(ready: boolean): boolean {
 }
 
 /**
- * Gives the modulator its events. What is done once in a run stands elsewhere: engines compile into one a loop and what it calls, up to
- * some size, and leave for last how fields are read.
+ * Gives the modulator its events. What is done once per run is elsewhere: engines inline calls into a loop up to some size, and reading fields
+ * is inlined last.
  *
  * @returns false where the outbox is full
  */
@@ -118,12 +118,12 @@ function give(its: Chunk, own: Modulator, ready: boolean): boolean {
   let mayPass = waiting !== undefined && ready && isFirstOut(own);
   for (let i = its.counted; i < count; i++) {
     const event = eventOf(its, i);
-    // Said of each event anew: one that was rejected leaves it as it was.
+    // Set for each event: a rejected one leaves it unchanged.
     if (waiting !== undefined) waiting.door = mayPass ? DOOR.open : DOOR.shut;
     const result = own.enqueue(event) as unknown;
     if (result !== undefined) refusePromise(result, "enqueue");
     if (!ready) continue;
-    // It may take in another way now.
+    // The modulator's `dequeue` may be another one now.
     const isPlain = waiting !== undefined && isFirstOut(own);
     if (isPlain && waiting.door === DOOR.passed && !world.hasUrgent) {
       waiting.door = DOOR.shut;
@@ -139,7 +139,7 @@ function give(its: Chunk, own: Modulator, ready: boolean): boolean {
   return true;
 }
 
-/** Events that were let through leave as they came in, those before `end`. @returns false where the outbox is full */
+/** Has the events before `end` that were let through leave unchanged. @returns false where the outbox is full */
 function leave(its: Chunk, end: number): boolean {
   const { bytes, bounds, type } = its.at;
   const index = its.leaving;
