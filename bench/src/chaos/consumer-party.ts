@@ -135,6 +135,14 @@ export class ConsumerParty {
     return this.#seats.reduce((sum, { account, channel }) => sum + account.owed(of(channel, sources)), 0);
   }
 
+  /** Those that are owed events, and how many. */
+  owing(sources: readonly Source[]): string[] {
+    return this.#seats
+      .map(({ account, channel }) => [account.name, account.owed(of(channel, sources))] as const)
+      .filter(([, owed]) => owed > 0)
+      .map(([name, owed]) => `${name}: ${owed}`);
+  }
+
   /** They ask for a past that nobody promised to keep. */
   forgive(): void {
     for (const { account } of this.#seats) account.lacks(Number.POSITIVE_INFINITY);

@@ -226,11 +226,12 @@ export class World {
     }
     await this.#eachProducer(producer => producer.pause());
     await this.#flush();
-    let isWhole = await this.#quiet();
+    const { patienceMs } = this.#options;
+    let isWhole = await this.#quiet(patienceMs / 4);
     if (!isWhole) {
-      this.#say("events are missing; some more are raised");
+      this.#say(`events are missing; some more are raised (${this.#missing().join("; ")})`);
       await this.#eachProducer(producer => producer.nudge(NUDGE));
-      isWhole = await this.#quiet();
+      isWhole = await this.#quiet(patienceMs);
     }
     const verdicts = emptyVerdicts();
     const judged = this.#watched;
@@ -294,10 +295,16 @@ export class World {
     });
   }
 
-  /** Waits until nobody is owed anything. @returns false where nothing came for so long that nothing more will */
-  async #quiet(): Promise<boolean> {
+  /** Who is not live, and who is owed events. */
+  #missing(): string[] {
+    const sources = this.#sources();
+    return this.#watched.flatMap(consumer => [...consumer.away, ...consumer.owing(sources)]);
+  }
+
+  /** Waits until nobody is owed anything. @returns false where nothing came for so long */
+  async #quiet(patienceMs: number): Promise<boolean> {
     let [owed, since] = [Number.POSITIVE_INFINITY, performance.now()];
-    while (performance.now() - since < this.#options.patienceMs) {
+    while (performance.now() - since < patienceMs) {
       for (const consumer of this.#watched) {
         if (await consumer.take()) since = performance.now();
         // It is waited for below.
