@@ -7,8 +7,8 @@ import type { Context, Suite } from "../suite.ts";
 const FAULTS = 330;
 const QUICK_FAULTS = 8;
 /**
- * Time without any event after which nothing more will come; after a quarter of it some more are raised, which show gaps. Where sixty programs want the processor, processes that were killed take most of a minute to be back;
- * a quick run is for a machine with nothing else to do.
+ * Time without any event after which nothing more will come; after a quarter of it some more are raised, which show gaps. Where sixty programs want
+ * the processor, killed processes take most of a minute to be back; a quick run is for a machine with nothing else to do.
  */
 const [PATIENCE_MS, QUICK_PATIENCE_MS] = [60_000, 5000];
 const MOST_NOTES = 60;

@@ -6,9 +6,9 @@ import { isExpression } from "./delegate.ts";
 import type { Json, Modulator, SharedReference } from "./modulator.ts";
 
 /**
- * A modulator as a function of one event: `true` passes the event, `false` or nothing discards it, an object goes out
- * in its place, and a list of objects as so many events. Anything else is an error. An event's fields are not its own
- * properties: `{ ...unpack(event), celsius: 0 }` copies it but for one field.
+ * A modulator as a function of one event: `true` passes the event, `false` or `undefined` discards it, an object is sent
+ * in its place, and a list of objects as several events. Anything else is an error. An event's fields are accessors, not its own
+ * properties: `{ ...unpack(event), celsius: 0 }` copies it with one field changed.
  */
 type Derivation<Event, Parameters, Objects> = (
   event: Event,
@@ -19,7 +19,7 @@ type Derivation<Event, Parameters, Objects> = (
     readonly moe: any;
     /** The same values as a plain object; typed arrays are still views on the event's bytes. */
     readonly unpack: <Unpacked>(event: Unpacked) => Unpacked;
-    /** Marks an event, one that came in or a plain object, to be sent ahead of those that wait on their way. */
+    /** Marks an event, an input event or a plain object, to be sent ahead of waiting ones. */
     readonly urgent: (event: object) => object;
   },
 ) => unknown;
@@ -49,7 +49,7 @@ type WrittenClass = new (
 
 /**
  * A modulator from the text of its module, from a class that extends `Modulator` or `FifoModulator`, or from a
- * function of one event. Of a class or a function the text travels: it can use nothing of what stands around it. (A class may
+ * function of one event. The text of the class or function is sent to the producers, so it cannot use variables or imports around it. (A class may
  * extend another one of yours.)
  *
  * ```ts
@@ -60,7 +60,7 @@ type WrittenClass = new (
  *
  * @param options its parameters, key and shared objects; and, of a function, `input`: the type that it was written for, by whose names
  * it reads whatever producers write, as a class does by its static of that name
- * @throws JechoError `ARGUMENT_INVALID` for an option that it does not have; `MODULATOR_INVALID` where it is none of these, or where `input` stands beside a text or a class
+ * @throws JechoError `ARGUMENT_INVALID` for an unknown option; `MODULATOR_INVALID` for anything else than a text, class or function, or for `input` with a text or a class
  */
 export function modulatorFrom<
   // biome-ignore lint/suspicious/noExplicitAny: of the channel's type, which the function knows.
@@ -99,14 +99,14 @@ function classSource(written: WrittenClass): string {
   const base = Object.getPrototypeOf(last) === FifoModulator ? "FifoModulator" : "Modulator";
   const [own = "", ...parents] = texts;
   const bottom = texts.at(-1) as string;
-  // What it is called where it stands: a bundler may have given it another name, or made it a part of another.
+  // The name that the class's text uses for its parent: a bundler may have renamed it, or made it a property.
   const heritage = /^class\s*[\w$]*\s+extends\s+\(?\s*(?:0\s*,\s*)?([\w$]+)(\s*\.)?/.exec(bottom);
   if (heritage === null) throw invalid("the class does not name what it extends");
   const [, name = "", isPart] = heritage;
   const imported = isPart === undefined ? `{ ${base} as ${name} }` : `* as ${name}`;
   const head = `${HEAD} import ${imported} from "jecho:moe";`;
   if (parents.length === 0) return `${head} export default\n${own}`;
-  // Its parents have to be there before it.
+  // Its parents are declared before it.
   return `${head} const made = () =>\n${own};\n${parents.toReversed().join("\n")}\nexport default made();`;
 }
 
@@ -124,7 +124,7 @@ function derivationSource(written: unknown, input: Type | undefined): string {
 
 const DERIVATION = `${HEAD} import { FifoModulator, unpack, urgent } from "jecho:moe"; export default class extends FifoModulator { `;
 
-/** Whether this is the text that `modulatorFrom` makes of a function: only `derive`, from its second line on, is its author's. */
+/** Whether `modulatorFrom` made this text from a function: only `derive`, from the second line on, is its author's. */
 export function isDerivation(source: string): boolean {
   const [first = ""] = source.split("\n", 1);
   const rest = ` ${DERIVING} }; const derive =`;

@@ -5,7 +5,7 @@ import { sha256 } from "@noble/hashes/sha2.js";
 /** Plain data, as JSON carries it. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
 
-/** A shared object, as far as modulators need it: the client's `SharedObject` is one. */
+/** The part of a shared object that modulators need; the client's `SharedObject` is one. */
 export interface SharedReference {
   /** Names the object everywhere. */
   readonly id: string;
@@ -26,31 +26,31 @@ export interface Modulator {
   /** The shared objects that it reads, as `this.objects.NAME`. */
   readonly objects?: Readonly<Record<string, SharedReference>>;
   /**
-   * The names of those objects whose copies are lazy: the modulator hears of a newer version (`moe.isStale(name)`), and has its state
-   * when it has asked for it (`moe.pull(name)`), with a later event. Default: none; each newer state is there by itself.
+   * The names of the objects with lazy copies: the modulator is told of a newer version (`moe.isStale(name)`) and gets its state, with a later event,
+   * after asking for it (`moe.pull(name)`). Default: none; each newer state is sent at once.
    */
   readonly lazy?: readonly string[];
   /**
-   * Whether this modulator is as good as another one, of the same source, which others run. Then its consumer shares
-   * that one's derived channel, and takes its parameters. It runs with the consumer, and is asked only of modulators
-   * that have an `equals` as well, read the same shared objects, and may use the same. Default: modulators of the same
+   * Whether a running modulator of the same source serves as well as this one. If so, its consumer shares
+   * that one's derived channel and parameters. It runs with the consumer, and is asked only of modulators
+   * that have an `equals` as well, read the same shared objects, and have the same capabilities. Default: modulators with the same
    * `key` are equal.
    */
   readonly equals?: (other: { readonly parameters: Json }) => boolean;
 }
 
-/** The part of an eager handler that stays with the consumer: makes what the handler sees of what came in. */
+/** The part of an eager handler that stays with the consumer: it turns received events into those that the handler sees. */
 export interface Demodulator<In = unknown, Out = unknown> {
   /**
-   * Takes one event of the derived channel; calls `emit` for each event that the handler is to see, before it returns. What it has emitted
-   * counts also where it throws then.
+   * Takes one event of the derived channel, and calls `emit`, before it returns, for each event that the handler is to see. Emitted events
+   * are handled even if it then throws.
    *
    * @param source reads bytes that the modulator made with `bytesOf`
    */
   push(event: In, emit: (event: Out) => void, source: EventSource): void;
 }
 
-/** Reads events of the base channel that came as bytes inside others. */
+/** Reads events of the base channel that came as bytes inside other events. */
 export interface EventSource {
   /**
    * @param token the type that they were written with, as from `typeToken`
@@ -68,7 +68,7 @@ export interface HandlerPair<In = unknown, Out = unknown> {
   readonly demodulator?: Demodulator<In, Out>;
 }
 
-/** A modulator as frames carry it; the same fields as the table of that name. */
+/** A modulator in a frame, with the fields of the table of that name. */
 export interface ModulatorTable {
   readonly source: string;
   readonly parameters: string;
@@ -84,7 +84,7 @@ export interface ModulatorTable {
   readonly compares: boolean;
 }
 
-/** JSON with the names of each object in order, so that equal data give equal text. */
+/** JSON with sorted names in each object, so that equal data give equal text. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value ?? null, (_, inner: unknown) => {
     if (typeof inner !== "object" || inner === null || Array.isArray(inner)) return inner;
@@ -96,7 +96,7 @@ export function canonicalJson(value: unknown): string {
 /**
  * The modulator as it travels, with the present states of its shared objects.
  *
- * @param capabilities what its consumer may have it use
+ * @param capabilities the capabilities of its consumer
  * @throws JechoError `PARAMETERS_INVALID` where its parameters are not plain data, naming what in them; `ARGUMENT_INVALID` where a lazy object
  * is none that it reads, or its key or the capabilities are none; `MODULATOR_INVALID` where it has no source
  */

@@ -8,9 +8,9 @@ import type { TierEvents } from "./tier.ts";
 
 /** Ways to start a host's worker where its file cannot be used. */
 export interface HostWays {
-  /** The pages that start workers for this place, where it can start none itself. */
+  /** The pages that start workers for a place that cannot start any itself. */
   readonly lenders?: Lenders | undefined;
-  /** Loads the program's text, for pages whose bundler leaves out its file. */
+  /** Loads the program's text, for pages whose bundler left out its file. */
   readonly loadSource?: LoadSource | undefined;
 }
 
@@ -21,7 +21,7 @@ export interface HostWays {
 export class ModulatorEnvironment extends SharedEnvironment {
   /**
    * @param clock default: the machine's
-   * @param ways to start a host's worker besides by its file
+   * @param ways further ways to start a host's worker than by its file
    */
   constructor(options: ModulatorOptions, events: TierEvents, clock?: HostClock, ways: HostWays = {}) {
     const { lenders, loadSource } = ways;

@@ -1,6 +1,6 @@
 import type { HostClock } from "./periods.ts";
 
-/** A clock that stands until it is told how much time passes. */
+/** A clock that stands still until it is advanced. */
 export class HandClock implements HostClock {
   #nowMs: number;
   readonly #timers = new Set<{ readonly atMs: number; readonly callback: () => void }>();
@@ -19,7 +19,7 @@ export class HandClock implements HostClock {
     return () => this.#timers.delete(timer);
   }
 
-  /** @param settled waits for what a timer has set going */
+  /** @param settled resolves when all that a timer caused has ended */
   async pass(ms: number, settled: () => Promise<void>): Promise<void> {
     const endMs = this.#nowMs + ms;
     await settled();

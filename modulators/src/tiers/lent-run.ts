@@ -1,13 +1,13 @@
 import { EventsFrame, encodeStretches, type RunHeader, type Stretch } from "@jecho/shared/internal";
 
 /**
- * A run of events where they lie, in memory that is written again once the call has returned that it was given to: for
- * modulators in the same process nothing has to be copied. Whoever needs it for longer, or elsewhere, asks for a frame.
+ * A run of events in memory that is reused once the call that was given it returns: modulators in the same process need no copy of it. `frame`
+ * copies it for longer or other use.
  */
 export class LentRun {
   readonly producer: number;
   readonly flags: number;
-  /** None: a run that is lent comes from a producer. */
+  /** None: lent runs come from producers. */
   readonly versions: readonly number[] = [];
   readonly count: number;
   readonly #events: Stretch;
@@ -30,17 +30,17 @@ export class LentRun {
     return this.#header.token;
   }
 
-  /** The same events as a run under other numbers. */
+  /** The same events as a run with other numbers. */
   readdressed(channel: number, producer: number): LentRun {
     return new LentRun({ ...this.#header, channel, producer }, this.#events);
   }
 
-  /** The run's events where they lie. */
+  /** The run's events, not copied. */
   stretch(): Stretch {
     return this.#events;
   }
 
-  /** The same run in memory of its own, made at most once. */
+  /** A copy of the run, made at most once. */
   frame(): EventsFrame {
     this.#frame ??= EventsFrame.at(encodeStretches(this.#header, [this.#events]));
     return this.#frame;

@@ -1,8 +1,8 @@
-/** Time, for modulators: the producer's, so that no sandbox has a clock or a timer of its own. */
+/** The producer's time for its modulators: no sandbox has a clock or timer of its own. */
 export interface HostClock {
   /** Milliseconds since 1970; never goes back. */
   now(): number;
-  /** Calls back once, after so many milliseconds; returns what stops that. */
+  /** Calls back once, after so many milliseconds. Returns a function that cancels it. */
   after(ms: number, callback: () => void): () => void;
 }
 
@@ -12,13 +12,13 @@ export const SYSTEM_CLOCK: HostClock = {
   now: () => Math.floor(timeOrigin + performance.now()),
   after: (ms, callback) => {
     const timer = setTimeout(callback, ms);
-    // In a page a timer is a number, and keeps nobody alive.
+    // In a page a timer is a number, and keeps no process alive.
     timer.unref?.();
     return () => clearTimeout(timer);
   },
 };
 
-/** The timers of the modulators that want their period called. */
+/** The timers of modulators with a period. */
 export class Periods {
   readonly #clock: HostClock;
   readonly #fire: (derived: number) => void;
@@ -30,7 +30,7 @@ export class Periods {
     this.#fire = fire;
   }
 
-  /** @param periodMs 0 for no calls any more */
+  /** @param periodMs 0 to stop */
   set(derived: number, periodMs: number): void {
     this.#timers.get(derived)?.stop?.();
     this.#timers.delete(derived);
@@ -39,7 +39,7 @@ export class Periods {
     this.done(derived);
   }
 
-  /** The period that was asked for is over. Without one, nothing changes. */
+  /** The call that was asked for has ended: the next period begins. */
   done(derived: number): void {
     const entry = this.#timers.get(derived);
     if (entry === undefined || entry.stop !== undefined) return;

@@ -2,7 +2,7 @@ import { type Type, typeFromSchema } from "@jecho/shared";
 import type { EventsFrame } from "@jecho/shared/internal";
 import type { SchemaOf } from "./tier.ts";
 
-/** Checks the events that come from other processes for modulators here, which read what they are given. */
+/** Checks events from other processes before modulators here read them. */
 export class RunChecker {
   readonly #types = new Map<bigint, Type>();
 
@@ -18,7 +18,7 @@ export class RunChecker {
     }
   }
 
-  /** Undefined for bytes, and for a type that is not known here: no modulator is given events of that. */
+  /** Undefined for bytes, and for an unknown type, whose events no modulator is given. */
   #typeOf(token: bigint, schemaOf: SchemaOf): Type | undefined {
     let type = this.#types.get(token);
     if (type !== undefined || token === 0n) return type;

@@ -13,14 +13,14 @@ export interface InstallRequest {
   readonly derived: number;
   /** Number of the base channel. */
   readonly channel: number;
-  /** Schema (.bfbs) of the base channel's events; undefined where they are opaque bytes. Output before the first event has this type. */
+  /** Schema (.bfbs) of the base channel's events; undefined for opaque bytes. Output before the first event has this type. */
   readonly schema: Uint8Array | undefined;
-  /** Schemas of others that its producers write, too. */
+  /** Schemas of further types that its producers write. */
   readonly further?: readonly Uint8Array[];
   readonly modulator: ModulatorTable;
   /** The producer's offers. Default: those of every MOE. */
   readonly offers?: readonly Offer[];
-  /** The present values of the views that it offers, by the names that modulators need them under. */
+  /** The present values of the producer's views, by their names in `needs`. */
   readonly context?: ReadonlyMap<string, Value>;
   /** Number of shared objects that the modulators before this one read. Default: 0. */
   readonly behind?: number;
@@ -30,9 +30,9 @@ export interface InstallRequest {
   readonly isInstead?: boolean;
 }
 
-/** A newer state of a shared object, or, without one, that there is such a version. */
+/** A newer state of a shared object; without a state, a version that may be pulled. */
 export interface StateUpdate extends Omit<ObjectUpdate, "kind" | "derived"> {
-  /** The modulator that has pulled it; by default it is for all. */
+  /** The modulator that pulled it. Default: for all. */
   readonly derived?: number;
 }
 
@@ -43,48 +43,48 @@ export interface ModulatorStats {
   bytesOut: number;
   /** Processor time; 0 in the producer's thread, where it is the producer's own. */
   cpuMs: number;
-  /** Events that fell out of a full queue, before the modulator or in it, or that it cannot read. */
+  /** Events that a full queue dropped, before the modulator or in it, and events that it cannot read. */
   dropped: number;
-  /** Times that the modulator began anew, without the state that it had. */
+  /** Times that the modulator was restarted without its state. */
   restarts: number;
 }
 
 /** A tier's listener. One that throws harms nobody but its own program. */
 export interface TierEvents {
-  /** Memory for runs that are handed out. Default: new memory. */
+  /** Memory for output runs. Default: new memory. */
   readonly room?: Room;
-  /** Runs the act that hands out all that a modulator made in one turn, to go out together or not at all. Default: one by one. */
+  /** Runs the function that hands out one turn's output, so that it is sent together or not at all. Default: run by run. */
   readonly together?: ((act: () => void) => void) | undefined;
   /**
-   * A run of events of a derived channel, alone in memory of its own or of `room`, and the tag of the run that it was made of.
+   * A run of a derived channel in memory of its own or of `room`, and the tag of its input run.
    *
-   * @param isLast whether no other run of the same turn is of the same producer and urgency; false for all of a turn that does not end
+   * @param isLast whether it is the turn's last run of this producer and urgency; false for all runs of a turn that does not end
    */
   onEvents(run: EventsFrame, derived: number, tag: string | undefined, isLast: boolean): void;
-  /** A modulator has been through a stretch, and nothing of it waits in its queue. What the turn made comes next. */
+  /** A modulator has been through a stretch, and no event of it waits in its queue. The turn's output comes next. */
   onSeen?(derived: number, of: Provenance): void;
-  /** Modulators have been through something that `onSeen` was not told of: `tellSeen` says it. */
+  /** Modulators have been through stretches that were not reported by `onSeen`: `tellSeen` reports them. */
   onUnseen?(): void;
   /**
-   * Told before and after the runs that a turn without events has made, at a period's end or for what waited: they may be of any stretch so far.
-   * What is said of those before the runs cannot be lost behind them.
+   * Called before and after the output of a turn without events (of a period, or of waiting events), which may stem from any stretch so far. What is
+   * accounted for before these runs cannot be lost behind them.
    */
   onGathered?(derived: number): void;
-  /** Every modulator has seen the run with this tag to its end, or is gone; their output has been handed out. */
+  /** Every modulator has finished the run with this tag, or is gone. Their output has been handed out. */
   onDone?(tag: string): void;
-  /** A modulator called a control, logged a line (`log`), or pulls an object that it calls so (`pull`); it was granted that. */
+  /** A modulator called a granted control, logged a line (`log`), or pulls an object (`pull`). */
   onCall?(derived: number, name: string, values: readonly Value[]): void;
-  /** A modulator wants another rate than before (`mostPerSecond`). */
+  /** A modulator's `mostPerSecond` changed. */
   onRate?(derived: number): void;
-  /** A modulator broke a limit or failed, and is gone. */
+  /** A modulator broke a limit or failed, and was removed. */
   onRemoved(derived: number, error: JechoError): void;
-  /** A modulator goes on in another tier than it was installed in. */
+  /** A modulator goes on in another tier. */
   onTier?(derived: number, placement: TierPlacement): void;
-  /** The host died and a new one has begun, with the modulators that remain. */
+  /** The host died, and a new one has the remaining modulators. */
   onRestart?(): void;
   /**
-   * A modulator goes on, but it began anew, without the state that it had (`MODULATOR_RESTARTED` with the reason), or cannot read what
-   * a producer writes (`TYPE_MISMATCH`): that is told once, and those events are dropped.
+   * A modulator goes on, but was restarted without its state (`MODULATOR_RESTARTED` with the reason), or cannot read a type that a producer
+   * writes (`TYPE_MISMATCH`: reported once; its events are dropped).
    */
   onImpaired?(derived: number, why: JechoError): void;
 }
@@ -97,89 +97,88 @@ export interface Tier extends AsyncDisposable {
   /**
    * Installs a modulator on a base channel.
    *
-   * @param onInstalled called with what is returned, before it is told what the modulator makes or that it is removed
-   * @returns the schema of the derived channel's events, if the modulator declares one of its own, what it was written for, and what it needs
+   * @param onInstalled called with the returned value before any other event of the modulator is reported
+   * @returns the schemas that the modulator declares for its output and its input, and what it needs
    * @throws JechoError `MODULATOR_INVALID`, `MODULATOR_TOO_LARGE`, `PARAMETERS_INVALID`, `SERVICE_MISSING`, `SERVICE_NOT_GRANTED`,
    * `DELEGATE_FAILED`, `MODULATOR_FAILED`, `MODULATOR_TIMED_OUT`, `MODULATOR_OUT_OF_MEMORY`, `MODULATORS_NOT_SERVED`, `MODULATOR_HOST_FAILED`, `CLOSED`
    */
   install(request: InstallRequest, onInstalled?: (declared: Declared) => void): Promise<Declared>;
 
-  /** Tells of a further type of a base channel's events, before the first run of it. */
+  /** Adds a type of a base channel's events, before its first run. */
   addType(channel: number, schema: Uint8Array): void;
 
-  /** Removes a modulator; nothing more of its channel comes. */
+  /** Removes a modulator. No further output of it is handed out. */
   remove(derived: number): void;
 
   /**
-   * Hands a new state of a shared object to the modulators that read it. Older versions than the known one are left out. Lazy
-   * copies only hear of it, unless `derived` names the one that has pulled it. Without a state: there is such a version.
-   * It counts from a modulator's next call on. That comes at once where the modulator wants fewer than all events: the rate may
-   * follow the state, and the next event be long in coming.
+   * Hands a new state of a shared object to the modulators that read it, for their next call. Older versions than the known one are ignored. Lazy
+   * copies are only told of it, unless `derived` names the modulator that pulled it. Without a state: a version that may be pulled.
+   * A modulator that wants fewer than all events is called at once: its rate may depend on the state, and the next event be far off.
    */
   update(update: StateUpdate): void;
 
-  /** Sets a view of a producer's state, for the modulators of its channel that need it. It counts for the runs that come. */
+  /** Sets a view of a producer's state for the modulators of its channel that need it, from the next run on. */
   setContext(channel: number, name: string, value: Value): void;
 
   /**
    * Hands one run of events of a base channel to its modulators.
    *
-   * @param run a frame, which must not change any more, or events that are lent for the time of the call
-   * @param tag comes back with what is made of the run, and with `onDone`
-   * @param of what the run accounts for; comes back by `onSeen` from each modulator
-   * @returns false where there is no modulator for it: nothing comes back
+   * @param run a frame that does not change any more, or a run lent for the time of the call
+   * @param tag returned with the run's output and with `onDone`
+   * @param of the run's provenance, returned by `onSeen` for each modulator
+   * @returns false where there is no modulator for it: nothing is called back
    */
   enqueue(run: EventsFrame | LentRun, tag?: string, of?: Provenance): boolean;
 
-  /** A stretch has no events for the modulators of this channel: they have been through it in their turn, behind what came before. */
+  /** A stretch without events for this channel's modulators: they are through it once they have finished all before it. */
   pass(channel: number, of: Provenance): void;
 
-  /** Tells of all that modulators have been through without a call (`onSeen`). @param derived of this one; undefined for all */
+  /** Reports by `onSeen` the stretches that modulators have been through without a call. @param derived a modulator; undefined for all */
   tellSeen(derived?: number): void;
 
-  /** Tells whether the transport is ready for more events of a derived channel. Until told, it is; else events wait in the modulator. */
+  /** Sets whether the transport is ready for events of a derived channel; until then it is. While it is not, events wait in the modulator. */
   flow(derived: number, ready: boolean): void;
 
-  /** Events a second that this modulator wants at most of a producer, as it said last; 0 for every event. */
+  /** The modulator's present `mostPerSecond`; 0 for all events. */
   mostPerSecond(derived: number): number;
 
-  /** Resolves when all that was given so far is finished, whatever is given meanwhile. */
+  /** Resolves when all that was given before this call is finished. */
   settled(): Promise<void>;
 
   /** Statistics of each modulator, by derived channel. */
   readonly modulators: ReadonlyMap<number, ModulatorStats>;
 
-  /** Resolves when nothing of it is left. What was not finished is lost. */
+  /** Ends the tier; unfinished work is lost. Resolves when it has ended. */
   close(): Promise<void>;
 }
 
-/** The schema of the type with this token; undefined where nobody has told of it. */
+/** The schema of the type with this token; undefined where unknown. */
 export type SchemaOf = (token: bigint) => Uint8Array | undefined;
 
-/** A modulator's place in a producing process. */
+/** A modulator's tier in a producing process. */
 export interface TierPlacement {
   /** The tier: in the producer's thread as its own code (`local`) or compiled to WebAssembly, or in the modulators' host. */
   readonly tier: "local" | "compiled" | "hosted";
-  /** The reason why the modulator is not compiled; "" where it need not be. */
+  /** Why the modulator is not compiled; "" where it is, or runs as the producer's own code. */
   readonly why: string;
 }
 
-/** Runs a process' modulators, each in the tier that may have it. */
+/** Runs a process's modulators, each in the fastest tier that accepts it. */
 export interface Environment extends Tier {
   /** The present place of an installed modulator. */
   placementOf(derived: number): TierPlacement | undefined;
 
-  /** Whether all events of this run, of another process, can be read without harm. No honest producer raises one that cannot. */
+  /** Whether all events of this run from another process are sound. No honest producer raises one that is not. */
   isSound(run: EventsFrame, schemaOf: SchemaOf): boolean;
 }
 
-/** Hands out the runs that one turn made: see `TierEvents.onEvents`. */
+/** Hands out the output of one turn: see `TierEvents.onEvents`. */
 export function handOut(
   runs: readonly EventsFrame[],
   hand: (run: EventsFrame, isLast: boolean) => void,
 ): void {
   const [first, second] = runs;
-  // Most turns make one run, and the others most often several of one producer.
+  // Most turns make one run; of the others, most make several of one producer.
   if (first === undefined) return;
   if (second === undefined) return hand(first, true);
   const last = new Map<number, EventsFrame>();
@@ -188,7 +187,7 @@ export function handOut(
   for (const run of runs) hand(run, isLast.has(run));
 }
 
-/** An error of the listener's is its own: it must not stop what goes on here. */
+/** Runs a listener. An error that it throws does not stop the tier. */
 export function tell(listener: () => void): void {
   try {
     listener();

@@ -5,10 +5,10 @@ import * as fbs from "../../sandbox/fbs.ts";
 import type { MakeModule } from "./local-engine.ts";
 
 /**
- * Makes functions of the text of a module, so that it can be evaluated anew for each installation and be forgotten
- * with it, which modules cannot.
+ * Makes functions of a module's text. Unlike a module, a function can be evaluated again for each installation, and is freed with
+ * it.
  *
- * @returns undefined for what a function cannot hold: other imports than names of "jecho:moe" and "jecho:fbs", other exports than the
+ * @returns undefined for text that cannot be a function: other imports than names of "jecho:moe" and "jecho:fbs", other exports than the
  * default, `await` on the top level
  */
 export function compileModule(source: string): MakeModule | undefined {
@@ -25,16 +25,16 @@ export function compileModule(source: string): MakeModule | undefined {
         return exports;
       };
     };
-    // What is wrong with it shows here, not when it is installed.
+    // A syntax error is thrown here, and not at the installation.
     make();
     return make;
   } catch {
-    // Whoever installs it is told by the sandbox what is wrong with it.
+    // The sandbox reports the error at the installation.
     return undefined;
   }
 }
 
-/** The text without its imports and exports, with every line and column as it was; and what goes before it. */
+/** The text without its imports and exports, with unchanged lines and columns, and the text to put before it. */
 function functionBody(source: string): { readonly head: string; readonly text: string } | undefined {
   const [imports, exports] = parse(source);
   let head = '"use strict"; ';
@@ -45,14 +45,14 @@ function functionBody(source: string): { readonly head: string; readonly text: s
     const bound = all ?? (names && `{${names.replaceAll(/\sas\s/g, ": ").replaceAll(/\s+/g, " ")}}`);
     const given = n === "jecho:moe" ? "moe" : n === "jecho:fbs" ? "fbs" : undefined;
     if (given === undefined || bound === undefined) return undefined;
-    // Imports are there before the first line, wherever they stand.
+    // Imports are hoisted, wherever they stand.
     head += `const ${bound} = ${given}; `;
     edits.push({ from: ss, to: se, text: blanks(source.slice(ss, se)) });
   }
   let end = "";
   for (const { s, n, ln: name } of exports) {
     if (n !== "default") return undefined;
-    // The lexer takes the word after "class" for a name.
+    // The lexer takes any word after "class" for a name.
     const ln = name === "extends" ? undefined : name;
     const before = source.slice(0, s);
     const keyword = /\bexport\s+$/.exec(before)?.index;

@@ -11,7 +11,7 @@ import {
   WorldSandbox,
 } from "../../sandbox/world-sandbox.ts";
 
-/** A module as a function: takes what "jecho:moe" exports, returns what the module exports. */
+/** A module as a function of the exports of "jecho:moe"; it returns the module's exports. */
 export type ModuleFunction = (moe: object) => Namespace;
 interface Namespace {
   readonly default?: unknown;
@@ -20,7 +20,7 @@ interface Namespace {
 /** Makes a function of a module. */
 export type MakeModule = () => ModuleFunction;
 
-/** Makes functions of a module's text, each time another one to the engine; undefined where that cannot be done. */
+/** Makes a new function of a module's text at each call; undefined where that cannot be done. */
 export type Compile = (source: string) => MakeModule | undefined;
 
 /** The standard modulators, by their source. */
@@ -29,21 +29,21 @@ export const STANDARD_MODULES: ReadonlyMap<string, MakeModule> = new Map(
 );
 
 type World = ReturnType<typeof createWorld>;
-/** Events that lie one behind the other, and were let through or made one after the other. */
+/** Adjacent events that were let through or made one after the other. */
 interface MadeStretch extends Stretch {
   end: number;
   readonly type: number;
   readonly versions: readonly number[];
   readonly urgent: boolean;
 }
-/** The state of a modulator that its world is not at. */
+/** The state of a modulator while its world serves another one. */
 interface Resident {
   memory: WorldMemory;
 }
 
 /**
- * Runs modulators whose source the producer has itself, in its own process and without a wall: with the same world
- * as in a sandbox, and on the events where they lie. What has no end is not ended here.
+ * Runs modulators whose source the producer trusts, in its own process and without a wall: in the same world as in a
+ * sandbox, and on the producer's own copy of the events. An endless call is not ended.
  *
  * @param modules by their source
  */
@@ -51,9 +51,9 @@ export function localEngine(modules: ReadonlyMap<string, MakeModule>, compile: C
   let standard: LocalWorld | undefined;
   let makeCreator: MakeModule | undefined;
   /**
-   * An owner's own modulator may have variables beside its class, and call the world when it is not called. So it has a world alone,
-   * and both are made of their texts anew: what an engine learns about code that several share, with classes of each of them, is
-   * worth half as much to it with two of them, and a third with six. The price is that each begins cold.
+   * An owner's own modulator may have variables beside its class, and call the world outside its calls. So it has a world of its own, and both are
+   * compiled again from their text: code that several modulators shared would be optimised for all their classes, and run at half the
+   * speed with two of them, at a third with six. In return, each starts unoptimised.
    */
   const ownWorld = (make: MakeModule): LocalWorld => {
     makeCreator ??= compile(`export default ${createWorld}`);
@@ -76,7 +76,7 @@ export function localEngine(modules: ReadonlyMap<string, MakeModule>, compile: C
   };
 }
 
-/** A world, whichever modulators it serves, one at a time; and their modules, each evaluated once. */
+/** A world, the modulators that it serves one at a time, and their modules, each evaluated once. */
 class LocalWorld {
   readonly #world: World;
   readonly #moduleOf: (source: string) => MakeModule;
@@ -92,7 +92,7 @@ class LocalWorld {
     return this.#world.blankMemory();
   }
 
-  /** The world as this modulator knows it. */
+  /** The world of this modulator. */
   of(resident: Resident): World {
     if (this.#inside === resident) return this.#world;
     const left = this.#world.exchangeMemory(resident.memory);
@@ -101,7 +101,7 @@ class LocalWorld {
     return this.#world;
   }
 
-  /** The modulator has gone: nothing of it is kept. */
+  /** The modulator is gone: all of it is freed. */
   leave(resident: Resident): void {
     if (this.#inside !== resident) return;
     this.#world.exchangeMemory(this.#world.blankMemory());
@@ -119,7 +119,7 @@ class LocalWorld {
 }
 
 class LocalRealm implements Realm {
-  /** Always 0: the producer knows what it runs, and limits nothing. */
+  /** Always 0: trusted modulators are not limited. */
   readonly cpuMs = 0;
   readonly heldBytes = 0;
   inbox = new Uint8Array(0);
@@ -135,7 +135,7 @@ class LocalRealm implements Realm {
   /** Whether the modulator may keep events beyond the call that they come with. */
   #keepsEvents = true;
   #made: MadeStretch[] = [];
-  /** The newest, where more may follow. */
+  /** The newest group, to which more events may be added. */
   #open: MadeStretch | undefined;
 
   constructor(worldOf: (source: string) => LocalWorld, compile: Compile) {
@@ -170,7 +170,7 @@ class LocalRealm implements Realm {
       this.#open = urgent ? undefined : made;
       return true;
     });
-    // Where text cannot be made code there are the standard modulators only, and none of them needs a producer's service.
+    // Where text cannot be compiled only standard modulators run, none of which needs a producer's service.
     const services = this.#services === undefined ? undefined : this.#compile(this.#services)?.();
     if (services !== undefined) inside.serve(services(inside) as { default: Record<string, unknown> });
     try {
@@ -195,9 +195,9 @@ class LocalRealm implements Realm {
   }
 
   #run(chunk: RunChunk, type: number, ready: boolean, timeMs: number): unknown {
-    // While the transport is not ready, whatever comes is kept.
+    // While the transport is not ready, events are kept.
     const { bytes, bounds, end } = chunk.isLent && (this.#keepsEvents || !ready) ? copyOf(chunk) : chunk;
-    // A view of its own for each run: by it the world knows whose events they are.
+    // Each run has its own view, by which the world finds an event's run.
     return this.#inside().runInPlace(bytes.subarray(), bounds, end, ready, timeMs, type);
   }
 
@@ -221,7 +221,7 @@ class LocalRealm implements Realm {
   }
 }
 
-/** The same events in memory of their own. */
+/** A copy of the events. */
 function copyOf({ bytes, bounds, first, end }: RunChunk): RunChunk {
   const start = bounds[2 * first] as number;
   const stop = bounds[2 * end - 1] as number;
