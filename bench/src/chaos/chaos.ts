@@ -50,8 +50,13 @@ export interface ChaosResult {
 const WORLD_FAULTS = 30;
 const BETWEEN_MS = [50, 1200] as const;
 
-/** Has things go wrong as the seed says, and checks what consumers see. */
+/** Keeps TypeScript without its types: taking them out anew is two thirds of a process' start. */
+const STRIPPED = `--import=${new URL("../../../scripts/stripped.mjs", import.meta.url)}`;
+
+/** Has things go wrong as the seed says, and checks what consumers see. It starts processes by the thousand. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
+  const { NODE_OPTIONS = "" } = process.env;
+  if (!NODE_OPTIONS.includes(STRIPPED)) process.env["NODE_OPTIONS"] = `${NODE_OPTIONS} ${STRIPPED}`;
   const run = new ChaosRun(options);
   await run.run();
   return run.result;

@@ -1,12 +1,12 @@
 import { isIP } from "node:net";
 
-/** Origins that a refusal is logged of. */
+/** Most origins whose refusal is logged. */
 const MOST_LOGGED = 100;
 const SHOWN_CHARACTERS = 200;
 
 /**
- * Decides which pages may connect: those of the gateway's own origin, under a name that it answers to, and those of origins that are listed.
- * A name that anybody can have point to this machine (DNS rebinding) makes a foreign page look like one of the gateway's own.
+ * Decides which pages may connect: those of the gateway's own origin, under a name that it answers to, and those of listed origins. The names are
+ * checked because anybody may have a name that points to this machine (DNS rebinding), whose pages would look like the gateway's own.
  */
 export class Admission {
   readonly #hosts: ReadonlySet<string>;
@@ -15,8 +15,8 @@ export class Admission {
   readonly #refused = new Set<string>();
 
   /**
-   * @param hosts names that it answers to besides this machine's own and all addresses, as which no other site can show itself
-   * @param origins that may connect besides
+   * @param hosts names that it answers to besides this machine's own and all addresses, which no other site can have
+   * @param origins further origins that may connect
    */
   constructor(hosts: readonly string[], origins: readonly string[], log: (line: string) => void) {
     this.#hosts = new Set(hosts);
@@ -24,7 +24,7 @@ export class Admission {
     this.#log = log;
   }
 
-  /** @param origin "" for who is no page @returns whether it may connect; where not, the first time is logged */
+  /** @param origin "" for a client that is no page @returns whether it may connect; the first refusal is logged */
   admits(origin: string, host: string): boolean {
     const refusal = this.refusal(origin, host);
     if (refusal !== undefined) this.#tell(origin, refusal);
@@ -37,7 +37,7 @@ export class Admission {
     const own = URL.canParse(origin) ? new URL(origin) : undefined;
     const isSame = own !== undefined && own.host === host.toLowerCase();
     if (isSame && this.#answersTo(own.hostname)) return undefined;
-    // What others wrote must not steer the operator's terminal.
+    // Foreign text must not control the operator's terminal.
     const shown = JSON.stringify(origin.slice(0, SHOWN_CHARACTERS).replace(/[^\x20-\x7e]/g, "?"));
     return isSame
       ? `pages of ${shown} may not connect: the gateway does not know that name as its own (--allow-host ${JSON.stringify(own.hostname)})`
@@ -59,7 +59,7 @@ export class Admission {
 }
 
 const IPV4_BYTES = 4;
-/** Bytes of an IPv6 network: whoever has one address of IPv6 has a network of them. */
+/** Bytes of an IPv6 network: who has one IPv6 address has a whole network. */
 const NETWORK_BYTES = 8;
 const MAPPED = "00000000000000000000ffff";
 

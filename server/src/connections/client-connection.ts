@@ -16,7 +16,7 @@ export class ClientConnection extends Connection {
   #producers: Few<number, GatewayProducer> | undefined;
   readonly #consumers = new Few<number, GatewayConsumer>();
 
-  /** The party that misdeeds are counted against: the subject or, at a gateway without keys, the address. */
+  /** The party that offences are counted for: the subject or, at a gateway without keys, the address. */
   get accountable(): Party | undefined {
     return this.parties.at(-1);
   }

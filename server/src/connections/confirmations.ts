@@ -1,27 +1,27 @@
 import type { Connection } from "./connection.ts";
 
-/** Bytes of one connection that may be unconfirmed before its time: a quarter of what its client lets be under way. */
+/** Bytes of one connection after which it is confirmed at once: a quarter of what its client sends ahead. */
 const MOST_BYTES = 1 << 20;
 /**
- * So long a message may wait for its confirmation otherwise: each one that goes by itself wakes two threads. What is unconfirmed when a
- * gateway dies comes twice to modulators beside it, so it is not to be much.
+ * Longest time until a message is confirmed. Each confirmation that is sent by itself wakes two threads; but unconfirmed events are given again to
+ * modulators beside the next gateway when this one dies, so they should be few.
  */
 const LONGEST_MS = 100;
-/** Timers may be early by less than that. */
+/** Timers are early by less than this. */
 const EARLY_MS = 1;
 
-/** Confirms to producers' processes what was taken, so that they need not keep it: a few messages at a time. */
+/** Confirms received events to producers' processes, a few messages at a time, so that they need not keep them. */
 export class Confirmations {
   /**
-   * Connections with messages that are not confirmed, and since when; also some that have none any more. These are not
-   * removed at once, for a map that is emptied and filled again with each synchronous event makes new tables each time.
+   * Connections with unconfirmed messages, and since when. Entries without such messages are not removed at once: a map that is emptied and
+   * filled again with each synchronous event allocates new tables each time.
    */
   readonly #waiting = new Map<Connection, number>();
   #timer: NodeJS.Timeout | undefined;
 
-  /** A message with events has come: it is confirmed once these are stored where they have to be. */
+  /** A message with events has come. It is confirmed once these are stored where they have to be. */
   took(connection: Connection, bytes: number): void {
-    // Mostly they are: that makes nothing for each message.
+    // Most messages need not be stored: nothing is allocated for them.
     if (connection.isStored) this.#took(connection, bytes);
     else connection.whenStored(() => this.#took(connection, bytes));
   }
@@ -43,7 +43,7 @@ export class Confirmations {
     this.#waiting.clear();
   }
 
-  /** Tells everybody what was taken, now. */
+  /** Confirms everything now. */
   confirm(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -51,7 +51,7 @@ export class Confirmations {
     this.#waiting.clear();
   }
 
-  /** Tells those who have waited long enough. */
+  /** Confirms what has waited long enough. */
   #look(): void {
     this.#timer = undefined;
     const now = performance.now();

@@ -8,75 +8,75 @@ import type { ServerSocket } from "../web/web-server.ts";
 import type { Party } from "./crowd.ts";
 import { type Answered, Requests, unasked } from "./requests.ts";
 
-/** Methods of the socket below that a connection needs. */
+/** The socket's methods that a connection uses. */
 export type ConnectionSocket = Omit<ServerSocket, "getRemoteAddress">;
 
 export interface ConnectionLimits {
-  /** Time that the client has to answer, in milliseconds. */
+  /** Milliseconds that the client has for an answer. */
   readonly requestTimeoutMs: number;
-  /** Bytes that may wait for it on all channels together. */
+  /** Most bytes that wait for it on all channels together. */
   readonly connectionQueueBytes: number;
-  /** The bytes that wait for all connections together. */
+  /** The memory that waits for all connections together. */
   readonly waitingTotal: WaitingTotal;
   /** Index of the gateway in its cluster; undefined: it stands alone. */
   readonly index?: number | undefined;
 }
 
 /**
- * State of a channel's queue for a connection: events wait and may go out, nothing waits, or the process can
- * take no more.
+ * State of a channel's queue for a connection: events wait and may be sent, nothing waits, or the process cannot
+ * take more.
  */
 export type Standing = "due" | "level" | "paused";
 
 /** A channel that has a queue for connections. */
 export interface QueuedChannel {
-  /** Takes the next of what waits for a connection here. @param parts get it, in whole frames @returns its bytes; 0 where nothing does */
+  /** Takes the next waiting frames for a connection. @param parts list to which the frames are added @returns their bytes; 0 where nothing waits */
   takeWaiting(connection: Connection, parts: Uint8Array[]): number;
-  /** The connection has caught up: where nothing waits for it, events come by the topic again. */
+  /** The connection has caught up: where nothing waits, it gets events by the topic again. */
   keepUp(connection: Connection): void;
-  /** Tells that there is room again where a connection's events wait, on other channels, too. */
+  /** There is room again for a connection's waiting events, on all its channels. */
   letGoOn(connection: Connection): void;
-  /** Drops what a connection's bound leaves no room for, cuts it off, or has producers wait, by its policy. */
+  /** Brings the connection's waiting events within their bound, by its policy: drops events, cuts it off, or has producers wait. */
   makeRoom(connection: Connection): void;
-  /** Cuts off a connection that has had producers wait for too long. */
+  /** Cuts off a connection for which producers have waited too long. */
   blockedTooLong(connection: Connection): void;
 }
 
-/** A sender of a consumer's past. */
+/** Sends a consumer's past. */
 export interface SendsPast {
-  /** Sends more, where there is room in the socket. */
+  /** Sends more, as far as the socket has room. */
   pump(): void;
   end(): void;
 }
 
-/** Drawn many at a time: each draw costs microseconds, and memory until the next garbage collection. */
+/** Random numbers, drawn many at a time: each draw costs microseconds, and garbage. */
 const RANDOM = new Uint32Array(1024);
 let drawn = RANDOM.length;
 
 const NOBODYS: readonly Party[] = [];
 
-/** State that most connections never need: made for those that do. */
+/** State that few connections need, created on first use. */
 class Seldom {
-  /** Channels whose events wait in a queue for this connection. */
+  /** Channels with a queue for this connection. */
   turns: Turns | undefined;
   isBehind = false;
-  /** Bytes that wait in those queues together. */
+  /** Bytes that wait in these queues together. */
   waiting: WaitingBytes | undefined;
-  /** Consumers of the connection that are being sent their past. */
+  /** Senders of its consumers' past. */
   readonly replays = new Set<SendsPast>();
   requests: Requests | undefined;
   process = 0;
   isCut = false;
   isLeaving = false;
-  /** Resolves when what it sent is stored; undefined: it is. */
+  /** Resolves when all its events are stored; undefined where they are. */
   stored: Promise<void> | undefined;
-  /** The same of its newest event alone. */
+  /** The same for its newest event alone. */
   newestStored: Promise<void> | undefined;
 }
 
 /**
- * One concentrator's connection: what is sent to it, what waits for it, and what the gateway has asked of it. There may be many thousands,
- * and most are idle, so each field counts (and so would a private method: it costs every object a field).
+ * One concentrator's connection: sends to it, and knows what waits for it and what the gateway has asked of it. There may be many thousands,
+ * most of them idle, so each field counts (and each private method, which costs every object a field).
  */
 export class Connection {
   /** 60 random bits: see `Audience`. */
@@ -84,15 +84,15 @@ export class Connection {
   readonly markHigh: number;
   /** Subject of the connection; undefined until it has been greeted. */
   subject: Subject | undefined;
-  /** Parties that share what they may send, and have kept: the connections of the same address, and those of the same subject. */
+  /** Parties whose limits it shares: the connections of the same address, and those of the same subject. */
   parties: readonly Party[] = NOBODYS;
-  /** Messages with events that have come and are not confirmed yet. */
+  /** Number of unconfirmed messages with events. */
   unconfirmed = 0;
   unconfirmedBytes = 0;
-  /** Time of the last message, by the count of `Silence`. */
+  /** Time of the last message, in looks of `Silence`. */
   heardAt = 0;
   readonly #limits: ConnectionLimits;
-  /** The socket, until it has gone. */
+  /** The socket; undefined once it is closed. */
   #link: ConnectionSocket | undefined;
   #seldom: Seldom | undefined;
 
@@ -103,7 +103,7 @@ export class Connection {
     this.markHigh = randomBits();
   }
 
-  /** The number that the process has which produces here, among all such; 0 before that. */
+  /** Number of its process among all producing ones; 0 before it produces. */
   get process(): number {
     return this.#seldom?.process ?? 0;
   }
@@ -113,12 +113,12 @@ export class Connection {
     this.#seldom.process = process;
   }
 
-  /** Whether the process that produces here has gone without taking leave: it may come back. */
+  /** Whether its process was cut off, and may come back. */
   get isCut(): boolean {
     return this.#seldom?.isCut ?? false;
   }
 
-  /** @param standing how this channel stands, whose events go through a queue for this connection; undefined where they do no longer */
+  /** @param standing state of the channel's queue for this connection; undefined where it has none any more */
   lags(channel: QueuedChannel, standing: Standing | undefined): void {
     if (standing === undefined) return this.#seldom?.turns?.set(channel, undefined);
     this.#seldom ??= new Seldom();
@@ -140,7 +140,7 @@ export class Connection {
     return seldom.waiting;
   }
 
-  /** Resolves when no channel has a queue for this connection, or it is lost. For one who asks. */
+  /** Resolves when no channel has a queue for this connection, or it is lost. For one caller at a time. */
   level(): Promise<void> {
     const turns = this.#seldom?.turns;
     if (turns === undefined || turns.isEmpty) return Promise.resolve();
@@ -158,23 +158,23 @@ export class Connection {
     }
   }
 
-  /** Whether events are taken of it: what it sends otherwise is not confirmed, and so comes again, to the next gateway. */
+  /** Whether its events are taken. Others are not confirmed, so it sends them again, to the next gateway. */
   get isTaken(): boolean {
     return this.#seldom?.isLeaving !== true;
   }
 
-  /** Takes no more events of it: it is about to end. */
+  /** Takes no more events of it, for it is about to end. */
   stopTaking(): void {
     this.#seldom ??= new Seldom();
     this.#seldom.isLeaving = true;
   }
 
-  /** So many bytes more are to be kept for the connection. @throws JechoError `OVERLOADED` */
+  /** Reserves bytes of the connection's parties. @throws JechoError `OVERLOADED` */
   checkKeeping(bytes: number): void {
     for (const party of this.parties) party.checkKeeping(bytes);
   }
 
-  /** So many bytes more are kept for the connection; less where negative, also when it has gone. */
+  /** Counts bytes kept for the connection, negative ones when they are freed, also after it has gone. */
   keep(bytes: number): void {
     for (const party of this.parties) party.keptBytes += bytes;
   }
@@ -187,7 +187,7 @@ export class Connection {
     this.#link?.send(encodeForNow(control), true);
   }
 
-  /** Sends whole frames. @returns false where some of it waits in the socket */
+  /** Sends whole frames. @returns false where some bytes wait in the socket */
   sendBytes(bytes: Uint8Array): boolean {
     return this.#link?.send(bytes, true) === 1;
   }
@@ -197,17 +197,17 @@ export class Connection {
     return this.#link?.getBufferedAmount() ?? 0;
   }
 
-  /** Whether its messages wait, for reasons of its own, until `Inboxes.drained`. */
+  /** Whether its messages are held back until `Inboxes.drained`. */
   get isHeld(): boolean {
     return false;
   }
 
-  /** Whether so much waits in the socket that events wait in their channels' queues. True from `fallsBehind` on, until there is little. */
+  /** Whether the socket is so full that events wait in their channels' queues. True from `fallsBehind` on, until little is left. */
   get isBehind(): boolean {
     return this.#seldom?.isBehind ?? false;
   }
 
-  /** Looks whether there is too much in the socket. @returns true where there is, and was not before */
+  /** Checks whether too much waits in the socket. @returns true where that is new */
   fallsBehind(): boolean {
     if (this.isBehind || this.bufferedBytes <= SOCKET_HIGH_BYTES) return false;
     this.#seldom ??= new Seldom();
@@ -215,7 +215,7 @@ export class Connection {
     return true;
   }
 
-  /** The socket has room again, or a channel may send what waits. */
+  /** The socket has room again, or a channel may send waiting events. */
   drained(): void {
     const seldom = this.#seldom;
     if (seldom === undefined) return;
@@ -226,7 +226,7 @@ export class Connection {
     seldom.turns?.keepUp(this);
   }
 
-  /** An event that it sent is taken for good when this resolves. */
+  /** Sets a promise that resolves when its newest event is stored. */
   awaitStored(stored: Promise<void>): void {
     this.#seldom ??= new Seldom();
     const seldom = this.#seldom;
@@ -239,25 +239,25 @@ export class Connection {
     });
   }
 
-  /** Whether all that it sent until now is stored where it has to be. */
+  /** Whether all its events so far are stored where they have to be. */
   get isStored(): boolean {
     return this.#seldom?.stored === undefined;
   }
 
-  /** Acts when that is so. */
+  /** Calls back when all its events so far are stored. */
   whenStored(act: () => void): void {
     const stored = this.#seldom?.stored;
     if (stored === undefined) act();
     else void stored.then(act);
   }
 
-  /** Tells that the messages with events which came since the last time are taken. */
+  /** Confirms the messages with events that came since the last confirmation. */
   confirm(): void {
     const messages = this.takeUnconfirmed();
     if (messages > 0) this.send({ kind: "Taken", messages });
   }
 
-  /** Answers a question whether all is taken that was sent before it. */
+  /** Answers the question whether all that was sent before it was taken. */
   pong(time: number): void {
     this.whenStored(() => {
       this.confirm();
@@ -265,7 +265,7 @@ export class Connection {
     });
   }
 
-  /** Number of messages with events since the last call, which the caller confirms. */
+  /** Takes the number of unconfirmed messages with events; the caller confirms them. */
   takeUnconfirmed(): number {
     const messages = this.unconfirmed;
     this.unconfirmed = 0;
@@ -273,7 +273,7 @@ export class Connection {
     return messages;
   }
 
-  /** Sends to every subscriber of the topic but this connection itself. */
+  /** Sends to all subscribers of the topic except this connection. */
   publish(topic: string, bytes: Uint8Array): void {
     this.#link?.publish(topic, bytes, true);
   }
@@ -294,10 +294,10 @@ export class Connection {
   }
 
   /**
-   * Asks likewise, for a caller that acts on the answer at once.
+   * Asks this concentrator for something, for a caller that acts on the answer synchronously.
    *
    * @param isPatient whether the answer may take as long as the connection lasts
-   * @returns what ends the waiting
+   * @returns a function that ends the waiting
    */
   ask(make: (request: number) => Outgoing, answered: Answered, isPatient = true): () => void {
     this.#seldom ??= new Seldom();
@@ -305,7 +305,7 @@ export class Connection {
     return this.#seldom.requests.ask(request => this.send(make(request)), answered, isPatient);
   }
 
-  /** Hands an answer to who asked. @throws JechoError `FRAME_UNEXPECTED` where nothing was asked */
+  /** Hands an answer to the asker. @throws JechoError `FRAME_UNEXPECTED` where nothing was asked */
   answer(request: number, answer: Control): void {
     const requests = this.#seldom?.requests;
     if (requests === undefined) throw unasked(answer);
@@ -319,7 +319,7 @@ export class Connection {
     this.#link?.end(ERRORS[code][0], reason);
   }
 
-  /** The socket is gone: nothing may be sent any more, and nobody will answer. @param isCut the other side did not take leave */
+  /** The socket is closed: nothing can be sent, and no answer comes. @param isCut whether the other side did not close it in order */
   lost(isCut = false): void {
     this.#link = undefined;
     if (this.#seldom === undefined) return;
@@ -330,7 +330,7 @@ export class Connection {
   }
 }
 
-/** 30 of them, which V8 keeps without a box. */
+/** 30 random bits, which V8 stores without a heap number. */
 function randomBits(): number {
   if (drawn === RANDOM.length) {
     crypto.getRandomValues(RANDOM);

@@ -15,40 +15,40 @@ type CrowdLimits = Required<
   >
 >;
 
-/** Bytes that a producer, a consumer, a shared object or a copy of one is counted for, besides what it is made with; and a channel. */
+/** Bytes counted for a producer, a consumer, a shared object or a copy of one, besides its own data; and for a channel. */
 export const ENDPOINT_BYTES = 1 << 10;
 export const CHANNEL_BYTES = 4 << 10;
 
-/** A connection, as far as it matters here. */
+/** The part of a connection that is used here. */
 interface CrowdMember {
   address: string;
   parties: readonly Party[];
   readonly subject: { readonly name: string } | undefined;
 }
 
-/** Seconds' worth of traffic that may come at once. */
+/** Seconds of its rate that a party may use at once. */
 const BURST_SECONDS = 10;
-/** A party without connections is remembered for so long: by then it may send as much as one that was never here. */
+/** Time that a party without connections is remembered: after it, its buckets would be full again anyway. */
 const REMEMBERED_MS = 2 * BURST_SECONDS * 1000;
 
-/** The longest that a party may not have producers wait; one that did not do so for as long afterwards begins anew. */
+/** The longest ban from having producers wait; after as long without another one, the length starts again. */
 const LONGEST_SUSPENSION_MS = 600_000;
 
-/** The connections of one address or subject, what is kept for them, and what they may send: two buckets that fill by so much a second, up to a burst. */
+/** The connections of one address or subject, the bytes kept for them, and two token buckets for what they may send. */
 export class Party {
   connections = 0;
-  /** Bytes that are kept for them, also while there are none. */
+  /** Bytes kept for them, also while none is connected. */
   keptBytes = 0;
   readonly #limits: CrowdLimits;
   readonly #of: string;
   #frames: number;
   #bytes: number;
   #filledAt = performance.now();
-  /** End of the time in which the party may not have producers wait, and the length of the last one; 0 for a party that has never had them wait too long. */
+  /** End of the ban from having producers wait, and length of the last one; 0 where there has been none. */
   #suspendedUntil = 0;
   #suspendedMs = 0;
 
-  /** @param of as messages say it */
+  /** @param of its name in messages */
   constructor(limits: CrowdLimits, of: string) {
     this.#limits = limits;
     this.#of = of;
@@ -56,7 +56,7 @@ export class Party {
     this.#bytes = BURST_SECONDS * limits.bytesPerSecond;
   }
 
-  /** A message has come. @throws JechoError `OVERLOADED` */
+  /** Counts a message. @throws JechoError `OVERLOADED` */
   message(bytes: number, now: number): void {
     const { framesPerSecond, bytesPerSecond } = this.#limits;
     const seconds = (now - this.#filledAt) / 1000;
@@ -67,13 +67,13 @@ export class Party {
     this.#bytes -= bytes;
   }
 
-  /** A frame of it is to be acted on. @throws JechoError `OVERLOADED` */
+  /** Counts a frame. @throws JechoError `OVERLOADED` */
   frame(): void {
     if (this.#frames <= 0) throw this.#over("frames", this.#limits.framesPerSecond);
     this.#frames--;
   }
 
-  /** So many bytes more are to be kept. @throws JechoError `OVERLOADED` */
+  /** Reserves bytes to be kept. @throws JechoError `OVERLOADED` */
   checkKeeping(bytes: number): void {
     const { keptBytes } = this.#limits;
     if (this.keptBytes + bytes > keptBytes)
@@ -84,14 +84,14 @@ export class Party {
       );
   }
 
-  /** Forbids the party to have producers wait for a while, each time for twice as long. */
+  /** Bans the party from having producers wait for a while, each time for twice as long. */
   blockedTooLong(now: number): void {
     if (now > this.#forgottenAt) this.#suspendedMs = 0;
     this.#suspendedMs = Math.min(LONGEST_SUSPENSION_MS, 2 * this.#suspendedMs || this.#limits.blockMs);
     this.#suspendedUntil = now + this.#suspendedMs;
   }
 
-  /** A consumer that blocks is to be opened. @throws JechoError `OVERLOADED` */
+  /** Checks that a consumer with the policy `block` may be opened. @throws JechoError `OVERLOADED` */
   checkBlocking(now: number): void {
     const leftMs = this.#suspendedUntil - now;
     if (leftMs > 0)
@@ -102,7 +102,7 @@ export class Party {
       );
   }
 
-  /** End of the time that the party is remembered after its last connection has gone. */
+  /** End of the time for which the party is remembered without connections. */
   rememberedUntil(leftAt: number): number {
     return Math.max(leftAt + REMEMBERED_MS, this.#forgottenAt);
   }
@@ -127,7 +127,7 @@ class Parties {
   readonly #limit: "connectionsPerAddress" | "connectionsPerSubject";
   readonly #most: number;
   readonly #all = new Map<string, Party>();
-  /** Time when the last connection of a party went, by `performance.now()`; the longest gone first. */
+  /** When a party lost its last connection, by `performance.now()`, oldest first. */
   readonly #left = new Map<string, number>();
 
   constructor(limits: CrowdLimits, of: string, limit: "connectionsPerAddress" | "connectionsPerSubject") {
@@ -209,7 +209,7 @@ export class Crowd {
     if (subject !== "") connection.parties = [...connection.parties, this.#subjects.enter(subject)];
   }
 
-  /** A connection to another gateway has something at this one: what it has here is on account of the same parties. */
+  /** The parties of a connection of another gateway that uses this one: they account for what it has here. */
   visits(connection: CrowdMember, subject: string): void {
     connection.parties = [this.#addresses.known(connection.address)];
     if (subject !== "") connection.parties = [...connection.parties, this.#subjects.known(subject)];

@@ -1,15 +1,15 @@
 /**
- * Waits that all last equally long, with one timer for all of them: to start and stop one for each takes longer than what is waited for,
- * and memory as long as it runs.
+ * Deadlines of equal length, with one timer for all: starting and stopping a timer for each takes longer than most waits, and takes
+ * memory.
  */
 export class Deadlines<T> {
   readonly #ms: number;
   readonly #late: (one: T) => void;
-  /** End of each, by `performance.now()`, the earliest first. */
+  /** The deadlines by `performance.now()`, earliest first. */
   readonly #ends = new Map<T, number>();
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param late told of each whose time is over, which is none of these any more */
+  /** @param late called with each entry whose deadline has passed; it has been removed */
   constructor(ms: number, late: (one: T) => void) {
     this.#ms = ms;
     this.#late = late;
@@ -25,7 +25,7 @@ export class Deadlines<T> {
   }
 
   delete(one: T): void {
-    // The timer goes on: another one may soon want it.
+    // The timer goes on: another deadline may soon need it.
     if (this.#ends.size > 0) this.#ends.delete(one);
   }
 
@@ -36,7 +36,7 @@ export class Deadlines<T> {
   }
 
   #lookIn(ms: number): NodeJS.Timeout {
-    // What has come while this process had no time is taken first.
+    // Messages that came while this process was busy are taken first.
     return setTimeout(() => setImmediate(() => this.#look()), ms).unref();
   }
 

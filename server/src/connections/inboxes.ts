@@ -1,20 +1,20 @@
 import { EventsFrame, type Frame, MOST_CONTROL_BYTES, parseMessage } from "@jecho/shared/internal";
 import type { Connection } from "./connection.ts";
 
-/** Milliseconds of one turn of the event loop that a connection's messages get when they come. */
+/** Milliseconds per turn of the event loop for one connection's arriving messages. */
 const CONNECTION_MS = 5;
-/** Milliseconds that one turn spends on what is no event, and on what waits: events of others are late by that much. */
+/** Milliseconds per turn for frames other than events, and for waiting messages: others' events are delayed by that much. */
 const TURN_MS = 1;
-/** Milliseconds that one connection's waiting messages get before the next connection's turn. */
+/** Milliseconds for one connection's waiting messages before the next connection's turn. */
 const SLICE_MS = 0.25;
-/** Frames between two looks at the clock, where each takes little, and at what waits in the socket. */
+/** Frames between two looks at the clock, and at the bytes in the socket. */
 const LOOK_EVERY = 16;
-/** Bytes that a waiting message takes besides its own: many may be small. */
+/** Bytes counted for a waiting message besides its own, for many may be small. */
 const MESSAGE_BYTES = 256;
-/** Bytes that may wait in a connection's socket for its requests to be answered: who does not read the answers is given no more. */
+/** Bytes in a connection's socket beyond which its requests wait: who does not read answers gets no more. */
 const UNREAD_BYTES = 1 << 20;
 
-/** Requests: frames that others may have to wait for, or that are answered, and so wait until answers are read. */
+/** Requests: frames that take time or are answered, and so wait while answers are not read. */
 const REQUESTS: ReadonlySet<Frame["kind"]> = new Set([
   "OpenProducer",
   "OpenConsumer",
@@ -33,56 +33,56 @@ const REQUESTS: ReadonlySet<Frame["kind"]> = new Set([
 
 /** Acts on messages. */
 export interface InboxReader<C> {
-  /** A frame of a message is to be acted on. @throws anything, which is `failed` of the connection */
+  /** Acts on a frame of a message. @throws anything; it is reported by `failed` */
   frame(connection: C, frame: Frame, message: Uint8Array, start: number, end: number): void;
-  /** Called when as much of a message has been acted on as there is time for: its bytes may be gone. */
+  /** Called when a part of a message was acted on: its bytes may be reused after that. */
   pause(): void;
-  /** Called when all of a message has been acted on. @param bytes of it @param hasEvents whether there were events in it */
+  /** Called when all of a message was acted on. @param bytes its size @param hasEvents whether it had events */
   done(connection: C, bytes: number, hasEvents: boolean): void;
   failed(connection: C, error: unknown): void;
 }
 
 export interface InboxLimits {
-  /** Bytes of one connection's messages that may wait. */
+  /** Most waiting bytes of one connection. */
   readonly connectionBytes: number;
-  /** Bytes of all connections' messages that may wait. */
+  /** Most waiting bytes of all connections. */
   readonly totalBytes: number;
 }
 
-/** A message, as far as it has been acted on. */
+/** A message, and how far it was acted on. */
 interface Progress {
   readonly message: Uint8Array;
   at: number;
   hasEvents: boolean;
 }
 
-/** Stands for a message that is not to be kept any longer. */
+/** Stands for a message that was acted on. */
 const DONE: Progress = { message: new Uint8Array(0), at: 0, hasEvents: false };
 
 interface Inbox {
   readonly messages: Progress[];
-  /** Index of the message at work: all before it are done. */
+  /** Index of the present message: all before it are done. */
   head: number;
   bytes: number;
 }
 
 /**
- * Shares the gateway's time out among connections. Messages are acted on when they come, as long as those of their connection take 5 ms of one turn of the
- * event loop and no more, and all but the events of all connections 1 ms. The rest waits, and whatever its connection sends behind it; connections
- * take turns, and what others send goes on in between. Requests wait, too, while their connection does not read what it was answered.
+ * Divides the gateway's time among connections. Messages are acted on as they come, within two budgets per turn of the event loop: 5 ms for one
+ * connection, and 1 ms for everything but events of all connections. The rest waits, together with what its connection sends behind it;
+ * waiting connections take turns, between arriving messages. Requests also wait while their connection does not read its answers.
  */
 export class Inboxes<C extends Connection> {
   readonly #reader: InboxReader<C>;
   readonly #limits: InboxLimits;
-  /** The one comes first whose turn it is. */
+  /** Waiting inboxes, the next one first. */
   readonly #waiting = new Map<C, Inbox>();
-  /** Inboxes of connections that are held, or that have to read their answers first. */
+  /** Inboxes of connections that are held, or have to read their answers first. */
   readonly #held = new Map<C, Inbox>();
   #bytes = 0;
-  /** The connection whose messages are coming, one behind the other, and since when in this turn, by `performance.now()`. */
+  /** The connection whose messages are arriving, and since when in this turn, by `performance.now()`. */
   #coming: C | undefined;
   #comingSince = 0;
-  /** Time that all but events, and what waits, has taken in this turn. */
+  /** Time used in this turn for other frames than events, and for waiting messages. */
   #spentMs = 0;
   #next: NodeJS.Immediate | undefined;
 
@@ -92,11 +92,11 @@ export class Inboxes<C extends Connection> {
   }
 
   /**
-   * A message has come.
+   * Takes a message.
    *
-   * @param message its bytes are gone when this returns
-   * @param now by `performance.now()`
-   * @returns false where more of it waits than may
+   * @param message its bytes are reused after this returns
+   * @param now the time, by `performance.now()`
+   * @returns false where more waits for the connection than may
    */
   receive(connection: C, message: Uint8Array, now: number): boolean {
     const progress: Progress = { message, at: 0, hasEvents: false };
@@ -112,7 +112,7 @@ export class Inboxes<C extends Connection> {
     return !connection.isOpen || this.#keep(connection, progress, inbox);
   }
 
-  /** The connection that most waits of. */
+  /** The connection with most waiting bytes. */
   get largest(): C | undefined {
     let largest: C | undefined;
     let most = 0;
@@ -121,7 +121,7 @@ export class Inboxes<C extends Connection> {
     return largest;
   }
 
-  /** Whether more waits of all connections together than may. */
+  /** Whether more waits for all connections together than may. */
   get isFull(): boolean {
     return this.#bytes > this.#limits.totalBytes;
   }
@@ -133,7 +133,7 @@ export class Inboxes<C extends Connection> {
     this.#held.delete(connection);
   }
 
-  /** The connection's socket has room again, or it is held no longer. */
+  /** The connection's socket has room again, or it is no longer held. */
   drained(connection: C): void {
     const inbox = this.#held.get(connection);
     if (inbox === undefined || connection.isHeld || connection.bufferedBytes > UNREAD_BYTES) return;
@@ -174,7 +174,7 @@ export class Inboxes<C extends Connection> {
       const progress = inbox.messages[inbox.head] as Progress;
       const before = progress.at;
       this.#advance(connection, progress, performance.now(), SLICE_MS, SLICE_MS);
-      // It may have gone meanwhile.
+      // The connection may have gone meanwhile.
       if (this.#waiting.get(connection) !== inbox) continue;
       const isDone = progress.at === progress.message.byteLength;
       const bytes = progress.at - before + (isDone ? MESSAGE_BYTES : 0);
@@ -182,7 +182,7 @@ export class Inboxes<C extends Connection> {
       inbox.bytes -= bytes;
       this.#waiting.delete(connection);
       if (isDone) inbox.messages[inbox.head++] = DONE;
-      // Behind the others, if something of it still waits.
+      // Behind the others, if more of it waits.
       if (inbox.head === inbox.messages.length) continue;
       const isToRead = connection.bufferedBytes > UNREAD_BYTES;
       (isToRead ? this.#held : this.#waiting).set(connection, inbox);
@@ -193,10 +193,10 @@ export class Inboxes<C extends Connection> {
   /**
    * Acts on the next frames of a message.
    *
-   * @param began the time, by `performance.now()`
-   * @param sliceMs how long
-   * @param othersMs how long where there are others than events among them
-   * @returns whether that was all of it
+   * @param began the present time, by `performance.now()`
+   * @param sliceMs most milliseconds
+   * @param othersMs most milliseconds for frames other than events
+   * @returns whether all of it was acted on
    */
   #advance(connection: C, progress: Progress, began: number, sliceMs: number, othersMs: number): boolean {
     const { message } = progress;

@@ -1,6 +1,6 @@
 import type { ConnectionSocket } from "./connection.ts";
 
-/** A connection's socket that passes everything on to another one: for those that change some of it. */
+/** A socket that passes everything on to another one: a base class for those that change something. */
 export class PassingSocket implements ConnectionSocket {
   protected readonly socket: ConnectionSocket;
 

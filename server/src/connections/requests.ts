@@ -6,15 +6,15 @@ import { Deadlines } from "./deadlines.ts";
 /** Called with the answer, or with `PRODUCER_GONE` or `TIMED_OUT`. */
 export type Answered = (answer: Control | JechoError) => void;
 
-/** Questions that the gateway has asked of one concentrator and that have no answer yet. */
+/** The gateway's unanswered questions to one concentrator. */
 export class Requests {
   readonly #pending = new Map<number, Answered>();
   readonly #deadlines: Deadlines<number>;
   readonly #numbers: Numbers;
 
   /**
-   * @param timeoutMs that an answer may take, unless who asks is patient
-   * @param index of the gateway in its cluster; undefined: it stands alone
+   * @param timeoutMs longest time for an answer, unless the asker is patient
+   * @param index the gateway's index in its cluster; undefined where it stands alone
    */
   constructor(timeoutMs: number, index?: number) {
     this.#numbers = new Numbers(index, number => this.#pending.has(number));
@@ -26,7 +26,7 @@ export class Requests {
   /**
    * @param send sends the request with this number
    * @param isPatient whether the answer may take as long as the connection lasts
-   * @returns what ends the waiting
+   * @returns a function that ends the waiting
    */
   ask(send: (request: number) => void, answered: Answered, isPatient = false): () => void {
     const request = this.#numbers.next();
@@ -37,7 +37,7 @@ export class Requests {
   }
 
   /**
-   * Hands an answer to who asked. One that nobody waits for any more is left alone.
+   * Hands an answer to the asker. An answer that nobody waits for any more is ignored.
    *
    * @throws JechoError `FRAME_UNEXPECTED` where nothing was asked
    */
@@ -46,7 +46,7 @@ export class Requests {
     this.#take(request)?.(answer);
   }
 
-  /** Called when nobody will answer any more. */
+  /** Called when no more answers come. */
   lost(): void {
     this.#deadlines.clear();
     const all = [...this.#pending.values()];

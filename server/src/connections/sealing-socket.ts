@@ -2,7 +2,7 @@ import type { Sealer } from "@jecho/shared/internal";
 import type { ConnectionSocket } from "./connection.ts";
 import { PassingSocket } from "./passing-socket.ts";
 
-/** A connection's socket where each message has its checksum behind it. */
+/** A connection's socket that adds a checksum to each message. */
 export class SealingSocket extends PassingSocket {
   /** One sealer for all sockets of a gateway: uWebSockets.js copies messages that it does not send at once. */
   readonly #sealer: Sealer;

@@ -1,10 +1,10 @@
 import type { Connection } from "./connection.ts";
 
-/** Number of looks for silence within the time that it may last. */
+/** Number of looks within the longest silence. */
 const LOOKS = 4;
 
 /**
- * Ends connections that no whole message has come from for a time. uWebSockets.js ends one that sends nothing, and does not tell of the beginning of a
+ * Ends connections from which no whole message has come for a time. uWebSockets.js ends silent ones, but does not report the beginning of a
  * message, which may come one byte at a time.
  */
 export class Silence {
@@ -12,13 +12,13 @@ export class Silence {
   readonly #timer: NodeJS.Timeout;
   #look = 0;
 
-  /** @param limitMs how long; up to a quarter more */
+  /** @param limitMs longest silence; up to a quarter more */
   constructor(limitMs: number, connections: () => Iterable<Connection>) {
     this.#connections = connections;
     this.#timer = setInterval(() => this.#check(limitMs), Math.ceil(limitMs / LOOKS)).unref();
   }
 
-  /** A whole message has come, or the connection. */
+  /** Notes a whole message, or a new connection. */
   broken(connection: Connection): void {
     connection.heardAt = this.#look;
   }

@@ -3,7 +3,7 @@ import { type Ack, type EventsFrame, Few, type GiveUp } from "@jecho/shared/inte
 import type { Connection } from "../connections/connection.ts";
 import type { Channel } from "./channel.ts";
 
-/** A synchronous event that was sent out and that not every process has acknowledged. */
+/** A synchronous event that not every process has acknowledged. */
 interface Pending {
   readonly from: Connection;
   readonly waiting: WaitingProducers;
@@ -18,29 +18,29 @@ interface Pending {
   consumers: number;
   failed: number;
   message: string;
-  /** The producer waits no longer; acknowledgements that still come are nobody's mistake. */
+  /** Whether the producer no longer waits: late acknowledgements are then no mistake. */
   givenUp: boolean;
 }
 
-/** Synchronous events that the producers of one connection wait for. */
+/** The synchronous events for which one connection's producers wait. */
 interface WaitingProducers {
-  /** Number of events that are under way. */
+  /** Number of unacknowledged events. */
   events: number;
   /** Events by what their producer knows them by. */
   readonly pending: Map<string, Pending>;
-  /** The connection is gone: nobody waits any more. */
+  /** Whether the connection has gone. */
   isLost: boolean;
 }
 
-/** Synchronous events of one connection's producers that may be under way at once. */
+/** Most unacknowledged synchronous events of one connection. */
 const MOST_PENDING = 16_384;
 
-/** Gathers the acknowledgements of synchronous events, and tells the producer's process when all are there. */
+/** Collects the acknowledgements of synchronous events, and tells the producer's process when all are there. */
 export class Acknowledgements {
   /** Events for which each connection owes an acknowledgement, by channel number and sequence number. */
   readonly #owed = new Map<Connection, Map<number, Few<number, Pending>>>();
   readonly #waiting = new Map<Connection, WaitingProducers>();
-  /** Events that a connection's consumers were at when they left. */
+  /** Events that a connection's consumers were handling when they left. */
   readonly #forgiven = new Map<Connection, Set<string>>();
 
   /** Call before the run is sent out. @throws JechoError `OVERLOADED` where too many are under way */
@@ -83,7 +83,7 @@ export class Acknowledgements {
     }
   }
 
-  /** A run that goes to nobody, for its channel is gone: nobody is waited for. */
+  /** Answers a run whose channel is gone: it has no consumers. */
   unheard({ channel, producer, raised, count }: EventsFrame, from: Connection): void {
     for (let i = 0; i < count; i++)
       from.send({ kind: "Processed", channel, producer, raised: raised + i, consumers: 0, failed: 0 });
@@ -91,7 +91,7 @@ export class Acknowledgements {
 
   /** @throws JechoError `ACK_UNEXPECTED` where this connection does not owe it */
   receive(connection: Connection, { channel, seq, consumers, failed, message }: Ack): void {
-    // What its consumers were at when they left is forgiven, and may still be acknowledged.
+    // Consumers that left may still acknowledge the events that they were handling.
     if (this.#forgiven.get(connection)?.delete(`${channel} ${seq}`)) return;
     const pending = this.#owed.get(connection)?.get(channel)?.get(seq);
     if (pending === undefined) {
@@ -106,12 +106,12 @@ export class Acknowledgements {
     this.#settle(connection, pending);
   }
 
-  /** A producer waits no longer: it is told how many consumers have not answered. */
+  /** A producer no longer waits. It is told how many consumers have not answered. */
   giveUp(from: Connection, { channel, producer, raised }: GiveUp): void {
     const given = this.#waiting.get(from)?.pending.get(nameOf(channel, producer, Number(raised)));
     if (given === undefined) return;
     let missing = 0;
-    // A modulator that runs there in the producer's stead is one that has not answered.
+    // A modulator that runs there in the producer's stead counts as one that has not answered.
     for (const receiver of given.receivers)
       if (this.#owed.get(receiver)?.get(channel)?.get(given.seq) === given)
         missing += Math.max(1, given.channel.listeners.consumersAt(receiver));
@@ -119,7 +119,7 @@ export class Acknowledgements {
     tell(given, missing);
   }
 
-  /** Events that were dropped before they were sent to this connection are not owed by it. */
+  /** Events were dropped before they were sent to this connection, which need not acknowledge them. */
   skip(connection: Connection, channel: number, seq: number, count: number): void {
     const owed = this.#owed.get(connection)?.get(channel);
     for (let i = 0; i < count; i++) {
@@ -128,7 +128,7 @@ export class Acknowledgements {
     }
   }
 
-  /** Consumers that have left a channel do not answer for its events any more. */
+  /** A connection's consumers have left a channel: its events are not waited for there. */
   left(connection: Connection, channel: number): void {
     const owed = this.#owed.get(connection);
     const pendings = owed?.get(channel);
@@ -148,7 +148,7 @@ export class Acknowledgements {
   lost(connection: Connection): void {
     for (const pendings of this.#owed.get(connection)?.values() ?? [])
       for (const pending of [...pendings.values()]) this.#settle(connection, pending);
-    // Those who still owe an acknowledgement to a producer that has gone make no mistake when it comes.
+    // Acknowledgements for a producer that has gone may still come, and are no mistake.
     const waiting = this.#waiting.get(connection);
     if (waiting !== undefined) waiting.isLost = true;
     this.#owed.delete(connection);

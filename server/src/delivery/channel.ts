@@ -12,38 +12,38 @@ import { Listeners } from "./listeners.ts";
 
 /** Decisions that a channel leaves to its manager. */
 export interface ChannelOwner {
-  /** The value by which events are told apart of which the newest matters. */
+  /** An event's key, where only the newest event of each key matters. */
   keyOf(run: EventsFrame, i: number): string;
-  /** The process that a producer is of, as the gateway numbers them; 0 where that has gone. */
+  /** Number of a producer's process; 0 where it has gone. */
   processOf(producer: number): number;
   /**
-   * The producer of a source as it is known at present: its number and its process. One that has gone has the number that its events were raised under,
-   * and process 0.
+   * The present number and process of a source's producer. One that has gone has the number under which its events were raised, and
+   * process 0.
    */
   presentOf(producer: number, source: bigint): { readonly number: number; readonly process: number };
   /** The subject of a producer's token; "" where it has none, or has gone. */
   subjectOf(producer: number): string;
-  /** A consumer's process has to be cut off, for its queue is full. */
+  /** Cuts off a consumer's process whose queue is full. */
   cutOff(channel: Channel, connection: Connection): void;
   /** Begins to keep a channel's events for consumers whose connections break. */
   keepForReturn(channel: Channel): void;
-  /** Producers should wait, or go on. */
+  /** Tells producers to wait, or to go on. */
   block(channel: Channel, ready: boolean): void;
-  /** Queues that have producers wait, each for so long at most. */
+  /** Queues for which producers wait, each with a deadline. */
   readonly blocking: Deadlines<ListenerBacklog>;
-  /** A consumer's process has had producers wait for too long. */
+  /** Called for a consumer's process for which producers have waited too long. */
   blockedTooLong(channel: Channel, connection: Connection): void;
 }
 
 /** A channel or a derived channel at the gateway: a number, listeners, and the count of events. */
 export class Channel {
-  // What each run needs comes first, for it to lie together in memory.
+  // Fields that each run needs come first, so that they are adjacent in memory.
   readonly number: number;
-  /** The numbering's number; a channel that is forgotten and comes back has another one. */
+  /** Epoch of the sequence numbers: a channel that was forgotten and comes back has another one. */
   readonly epoch: number;
   /** Sequence number that the next event gets. The first event of a channel is 1. */
   nextSeq = 1;
-  /** Bytes of the runs that came, and events that were dropped for processes that did not keep up. */
+  /** Bytes of all runs taken, and events dropped for processes that did not keep up. */
   bytes = 0;
   dropped = 0;
   history: History | undefined;
@@ -75,12 +75,12 @@ export class Channel {
     this.listeners = new Listeners(this, acknowledgements, gathering);
   }
 
-  /** Consumers: those that are awaited, those that are still being sent the past, and a history that is to be whole, included. */
+  /** Number of consumers, including awaited ones, those still being sent the past, and a history that is kept in any case. */
   get consumers(): number {
     return this.demand.consumers + (this.isKept ? 1 : 0);
   }
 
-  /** The history that somebody has asked for; undefined where events are kept for those alone who come back. */
+  /** The requested history; undefined where events are only kept for returning consumers. */
   get past(): History | undefined {
     return this.history?.isTransient === true ? undefined : this.history;
   }
@@ -90,14 +90,14 @@ export class Channel {
     return this.demand.consumers + this.demand.feeds > 0;
   }
 
-  /** The demand has changed: keeps for those who come back as much as they may need. */
+  /** The demand has changed: keeps as many events as returning consumers may need. */
   reviewReturns(): void {
     if (this.history?.isTransient !== true) return;
     if (this.#listens || this.demand.isExpecting) this.owner.keepForReturn(this);
     else this.history = undefined;
   }
 
-  /** Lets go of what is too old. */
+  /** Forgets events that are too old. */
   trimHistory(now: number): void {
     const { history } = this;
     history?.log.trim(now);
@@ -106,9 +106,9 @@ export class Channel {
   }
 
   /**
-   * A consumer's process listens, and is told where each producer is.
+   * Adds a listening consumer, and tells its process each producer's position.
    *
-   * @param feed the process that it wants the events of; 0: all
+   * @param feed number of the process whose events it wants; 0 for all
    */
   enter(connection: Connection, policy: QueuePolicy, feed: number): void {
     this.demand.enter(feed);
@@ -117,7 +117,7 @@ export class Channel {
       listener.tell(this.#placed(position));
   }
 
-  /** A consumer that was at this event is back: its process is told where the producers were in the end that have gone since. */
+  /** A consumer is back at this event: tells its process the last positions of producers that have gone since. */
   tellEnds(connection: Connection, seq: number): void {
     for (const position of this.lanes.ends(this.number, seq))
       this.listeners.tellOne(connection, this.#placed(position));
@@ -141,16 +141,16 @@ export class Channel {
   }
 
   /**
-   * Tells who sends the events of some processes how many consumers there are elsewhere; it knows its own. That goes out when
-   * the turn is over.
+   * Tells the senders of some processes' events, at the end of the turn, how many consumers there are elsewhere; a sender knows its
+   * own.
    *
-   * @param processes by default its own
+   * @param processes default: the connection's own
    */
   tellDemand(connection: Connection, processes: readonly number[] = [connection.process]): void {
     this.#notices.add(connection, this, processes);
   }
 
-  /** The frames that tell the demand now. */
+  /** The frames with the present demand. */
   takeDemand(connection: Connection, processes: readonly number[]): Outgoing[] {
     let [consumers, heard] = [0, 0];
     for (const process of processes) {
@@ -166,7 +166,7 @@ export class Channel {
       : [demand];
   }
 
-  /** The same. @param known called when the other side knows it, or has gone @returns what ends the waiting */
+  /** Tells the demand. @param known called when the other side has it, or has gone @returns a function that ends the waiting */
   assureDemand(connection: Connection, process: number, known: () => void): () => void {
     return connection.ask(
       request => ({ kind: "Demand", request, channel: this.number, ...this.#demandOf(process, connection) }),
@@ -174,18 +174,18 @@ export class Channel {
     );
   }
 
-  /** A position, with the process that the producer is of, and the subject of its token. */
+  /** A position, completed by the producer's process and subject. */
   #placed(position: Position): Position {
     const { producer } = position;
     return { ...position, process: this.owner.processOf(producer), by: this.owner.subjectOf(producer) };
   }
 
-  /** Tells a derived channel's consumers that a raw source begins behind this event, with no output yet. */
+  /** Tells a derived channel's consumers that a raw source begins behind this event, without output so far. */
   sourceBegins(from: Connection, at: SourceAt): void {
     this.listeners.tell(this.#beginningOf(at), from);
   }
 
-  /** Tells a connection that listens from now on likewise. */
+  /** Tells a newly listening connection the same. */
   tellBeginning(connection: Connection, at: SourceAt): void {
     this.listeners.tellOne(connection, this.#beginningOf(at));
   }
@@ -202,7 +202,7 @@ export class Channel {
     this.listeners.tellAll(this.#placed({ ...position, channel: this.number }));
   }
 
-  /** A source had ended at another gateway. @returns whether that is news */
+  /** Notes that a source ended at another gateway. @returns whether that is new */
   departed(end: SourceAt, by: string): boolean {
     const position = this.lanes.departed(end, this.nextSeq - 1, by);
     if (position === undefined) return false;
@@ -210,7 +210,7 @@ export class Channel {
     return true;
   }
 
-  /** A producer says where it is in the count of its events. */
+  /** Takes a producer's position in its count. */
   position(from: Connection, position: Position): void {
     this.listeners.tell(
       this.#placed({
@@ -221,7 +221,7 @@ export class Channel {
     );
   }
 
-  /** Sends what a modulator made of the last events of a producer that has gone: whoever listens since then does not know its source. */
+  /** Sends output of the last events of a producer that has gone. Its position goes first, for newer listeners do not know its source. */
   fanOutLate(frame: EventsFrame, from: Connection): void {
     const position = this.lanes.goneAt(frame.producer, frame.isUrgent);
     if (position !== undefined)
@@ -230,9 +230,9 @@ export class Channel {
   }
 
   /**
-   * Stamps the run where it lies and sends the very same bytes to everyone who listens, but not back to its sender.
+   * Stamps the run in place and sends the same bytes to all listeners except its sender.
    *
-   * @param process who raised it, or what it was made of
+   * @param process number of the process that raised the run, or its raw events
    * @throws JechoError `OVERLOADED` where too many synchronous events are under way
    */
   fanOut(frame: EventsFrame, from: Connection, process: number): void {

@@ -10,64 +10,64 @@ export interface AwaitedConsumer {
 }
 
 /**
- * The consumers that a channel's producers send for: those that listen, those that come and are still being sent the past,
- * or come back and wait for their modulator, and those that are away and may come back. Each wants all events, or those of one process alone: `feed` is that process'
- * number, 0 for all.
+ * The consumers for which a channel's producers send: listening ones, coming ones (still being sent the past, or back and waiting for their
+ * modulator), and awaited ones, which are away and may come back. Each wants all events, or those of one process: `feed` is that process's number,
+ * 0 for all.
  */
 export class ChannelDemand {
   #consumers = 0;
   #feeds = 0;
-  /** Consumers that are being sent the past, or come back and wait for their modulator, by what they want. */
+  /** Coming consumers, by their feed. */
   #coming: Few<number, number> | undefined;
-  /** Consumers that are away and may come back, by the same. */
+  /** Awaited consumers, by their feed. */
   #awaited: Few<number, Set<AwaitedConsumer>> | undefined;
 
-  /** Consumers of all events: those that listen and those that are expected. */
+  /** Consumers of all events, listening or expected. */
   get consumers(): number {
     return this.#consumers + this.expected(0);
   }
 
-  /** Consumers that listen, of some process' events alone. */
+  /** Listening consumers of one process's events. */
   get feeds(): number {
     return this.#feeds;
   }
 
-  /** A consumer comes that does not listen yet. */
+  /** Adds a consumer that does not listen yet. */
   expect(feed: number): void {
     this.#coming ??= new Few();
     this.#coming.set(feed, (this.#coming.get(feed) ?? 0) + 1);
   }
 
-  /** A consumer that was expected listens, or comes no more. */
+  /** Removes a consumer that listens now, or will not come. */
   expectNoMore(feed: number): void {
     const left = (this.#coming?.get(feed) ?? 0) - 1;
     if (left > 0) this.#coming?.set(feed, left);
     else this.#coming?.delete(feed);
   }
 
-  /** A consumer listens. */
+  /** Adds a listening consumer. */
   enter(feed: number): void {
     if (feed === 0) this.#consumers++;
     else this.#feeds++;
   }
 
-  /** A consumer listens no more. */
+  /** Removes a listening consumer. */
   leave(feed: number): void {
     if (feed === 0) this.#consumers--;
     else this.#feeds--;
   }
 
-  /** Consumers that come or come back. */
+  /** Number of coming and awaited consumers. */
   expected(feed: number): number {
     return (this.#coming?.get(feed) ?? 0) + (this.#awaited?.get(feed)?.size ?? 0);
   }
 
-  /** Whether anybody comes, or is expected back. */
+  /** Whether any consumer is coming or awaited. */
   get isExpecting(): boolean {
     return this.isAwaiting || (this.#coming !== undefined && this.#coming.size > 0);
   }
 
-  /** Whether somebody who was cut off is expected back. */
+  /** Whether any consumer that was cut off is awaited. */
   get isAwaiting(): boolean {
     return this.#awaited !== undefined && this.#awaited.size > 0;
   }
@@ -97,24 +97,24 @@ export class ChannelDemand {
   }
 }
 
-/** Notices of one message at most. */
+/** Most notices in one message. */
 const MOST_TOGETHER = 1024;
 
 /**
- * Tells those who send events what demand there is for them: once a turn, in one message, however many channels' demand has
- * changed meanwhile and however often. What is told is what is so by then.
+ * Tells senders of events the demand for them: once per turn, in one message, however many channels' demand changed and however
+ * often. The demand at the end of the turn is told.
  */
 export class DemandNotices {
   readonly #isPresent: (channel: Channel) => boolean;
-  /** Channels to tell of, by connection, each with the processes whose events it is about. */
+  /** Channels whose demand is to be told, by connection, each with the processes whose events are meant. */
   readonly #due = new Map<Connection, Map<Channel, readonly number[]>>();
 
-  /** @param isPresent whether a channel has not been forgotten by the time that it would be told of */
+  /** @param isPresent whether a channel is still there when its demand is told */
   constructor(isPresent: (channel: Channel) => boolean) {
     this.#isPresent = isPresent;
   }
 
-  /** The demand for what these processes raise on the channel may have changed: this connection, which sends it, is told. */
+  /** The demand for these processes' events on the channel may have changed: tells the connection that sends them. */
   add(connection: Connection, channel: Channel, processes: readonly number[]): void {
     if (this.#due.size === 0) queueMicrotask(() => this.#tell());
     const channels = this.#due.get(connection);

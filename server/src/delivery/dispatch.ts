@@ -31,14 +31,14 @@ export interface DispatchOptions extends OpeningLimits {
   /** The gateway's. */
   readonly identity: string;
   readonly limitBytes: number;
-  /** Token that the gateway's process for modulators shows; undefined where there is no such process. */
+  /** Token of the gateway's own process for modulators; undefined where there is none. */
   readonly modulatingToken: string | undefined;
 }
 
-/** Codes of what a modulator may suffer and still go on. */
+/** Codes of events after which a modulator goes on. */
 const IMPAIRING: ReadonlySet<ErrorCode> = new Set(["MODULATOR_RESTARTED", "TYPE_MISMATCH"]);
 
-/** Acts on what connections send. One arm for each kind of frame; what a connection may not send ends it. */
+/** Acts on frames, with one arm for each kind. A frame that a connection may not send ends it. */
 export class Dispatcher {
   readonly #names: NameServer;
   readonly #objects: SharedObjects;
@@ -78,7 +78,7 @@ export class Dispatcher {
   }
 
   /**
-   * @param message that the frame came in: there it lies in [start, end) until this returns
+   * @param message the message with the frame at [start, end), valid until this returns
    * @throws JechoError that ends the connection
    */
   frame(connection: ClientConnection, frame: Frame, message: Uint8Array, start: number, end: number): void {
@@ -87,7 +87,7 @@ export class Dispatcher {
     }
     // By its class, which is one, where the kinds of all others are found in places of many kinds.
     if (frame instanceof EventsFrame) return this.#intake.run(connection, frame);
-    // What others are sent on account of this comes behind the runs before it; a position comes in its place among them.
+    // Messages that this frame causes go behind the runs before it; a position goes in order among them.
     if (frame.kind !== "Position") this.#gathering.flush();
     switch (frame.kind) {
       case "Hello":
@@ -217,7 +217,7 @@ export class Dispatcher {
   /**
    * Removes everything of a lost connection.
    *
-   * @param isCut the other side did not take leave: it may come back
+   * @param isCut whether the other side did not close it in order, and may come back
    */
   lost(connection: ClientConnection, isCut: boolean): void {
     connection.lost(isCut);
@@ -243,7 +243,7 @@ export class Dispatcher {
       );
     }
     if (inquires) {
-      // No token is asked for: whoever knows an address may know who is there.
+      // Answered without a token: who reaches the address may know which gateway it is.
       this.#sendWelcome(connection);
       return connection.end("CLOSED", "asked and answered");
     }
@@ -251,7 +251,7 @@ export class Dispatcher {
       if (modulating !== this.#options.modulatingToken)
         throw new JechoError("MODULATORS_NOT_SERVED", "this gateway has not asked for modulators to be run");
       connection.willPublish();
-      // What it sends, and what is kept for it, is on account of others.
+      // Its messages and memory are on account of other parties.
       connection.parties = [];
       this.#welcome(connection, hello, ANYBODY);
       return this.#names.modulatingCame(connection);
@@ -288,7 +288,7 @@ export class Dispatcher {
     const derived = this.#names.derived(number);
     if (!IMPAIRING.has(errorCode(code)) || derived?.placements.wasAsked(connection) === false)
       throw new JechoError("FRAME_UNEXPECTED", "Impaired of what it cannot be");
-    // Who runs it for its own consumers alone says nothing about others.
+    // A process that runs it for its own consumers speaks for no other.
     if (derived?.placements.isMaker(connection))
       derived.manager.derivedChannels.impaired(derived, code, message);
     else if (derived?.placements.isOwn(connection))
@@ -302,7 +302,7 @@ export class Dispatcher {
     placements?.tiered(connection, process, tier, tierWhy);
   }
 
-  /** Acts on a request. A missing right, or a failure inside, is told to the asker by a coded answer; the connection goes on. */
+  /** Acts on a request. A missing right or a failure is answered by its code; the connection goes on. */
   #attempt(connection: ClientConnection, frame: Control, act: () => void | Promise<void>): void {
     const request = "request" in frame ? frame.request : 0;
     const { subject = ANYBODY, consumers } = connection;

@@ -2,26 +2,26 @@ import { type EventsFrame, type Few, joinFrames } from "@jecho/shared/internal";
 import type { Connection } from "../connections/connection.ts";
 import type { Listener } from "./listener.ts";
 
-/** Bytes that an audience is sent between two looks at who does not keep up, and all audiences together, one of many small ones. */
+/** Bytes sent to an audience between two checks for members that do not keep up; and for small audiences, bytes sent to all together. */
 const LOOK_EVERY_BYTES = 64 * 1024;
 const LOOK_EVERY_BYTES_OF_ALL = 4 << 20;
 
 /**
- * The connections that get a channel's runs by its topic. Two audiences are compared without their members: each connection has a
- * random mark of 60 bits, and an audience the exclusive or of its members' marks.
+ * The connections that get a channel's runs by its topic. Audiences are compared without looking at their members: each connection has a
+ * random mark of 60 bits, and an audience has the exclusive or of its members' marks.
  */
 export class Audience {
   readonly #topic: string;
   #size = 0;
   #low = 0;
   #high = 0;
-  /** The only member, as long as there has not been another one beside it. */
+  /** The only member, as long as there has never been a second one. */
   #only: Connection | undefined;
   readonly #listeners: Few<Connection, Listener>;
   #sinceLook = 0;
   #lookedAt = 0;
 
-  /** @param listeners of the channel, those included that get its runs by themselves */
+  /** @param listeners number of the channel's listeners, including those that get its runs otherwise */
   constructor(topic: string, listeners: Few<Connection, Listener>) {
     this.#topic = topic;
     this.#listeners = listeners;
@@ -45,10 +45,10 @@ export class Audience {
   }
 
   /**
-   * Sends this to all members but who it comes from.
+   * Sends to all members except the sender.
    *
-   * @param isAwaited somebody waits for it: one who listens alone gets it at once. What is published goes out when the loop has
-   * come round, and then all of it together.
+   * @param isAwaited whether somebody waits for it: then a sole listener gets it at once. Published bytes are sent together, at the end of
+   * the loop's turn.
    */
   send(bytes: Uint8Array, from: Connection, isAwaited: boolean): void {
     if (!isAwaited || this.#only === undefined) from.publish(this.#topic, bytes);
@@ -56,11 +56,11 @@ export class Audience {
   }
 
   /**
-   * Now and then looks whether a listener does not keep up that has done so far.
+   * Checks from time to time whether a listener has stopped keeping up.
    *
-   * @param bytes that it was sent just now
-   * @param allBytes that all audiences were sent so far
-   * @returns true where there is one
+   * @param bytes sent to it just now
+   * @param allBytes sent to all audiences so far
+   * @returns true where there is such a listener
    */
   look(bytes: number, allBytes: number): boolean {
     this.#sinceLook += bytes;
@@ -73,7 +73,7 @@ export class Audience {
     return isBehind;
   }
 
-  /** Whether the other has the same members. */
+  /** Whether the other audience has the same members. */
   equals(other: Audience): boolean {
     return this.#low === other.#low && this.#high === other.#high && this.#size === other.#size;
   }
@@ -84,16 +84,16 @@ export class Audience {
   }
 }
 
-/** Audiences that one message is gathered for at a time; where it is for more, the first ones get theirs sooner. */
+/** Most audiences for which one message is gathered at a time; beyond, the first ones get their parts earlier. */
 const MOST_PARCELS = 64;
 
 const NOTHING = new Uint8Array(0);
 
-/** The part of one message that is for one audience, in its order: stretches of that message, and frames of our own. */
+/** One audience's part of a message, in order: stretches of that message, and the gateway's own frames. */
 class Parcel {
   readonly audience: Audience;
   readonly #parts: Uint8Array[] = [];
-  /** The stretch that may still grow is [start, end) of the message at hand. */
+  /** The stretch that may still grow: [start, end) of the present message. */
   #start = 0;
   #end = 0;
   #isAwaited = false;
@@ -117,7 +117,7 @@ class Parcel {
     this.#parts.push(frame);
   }
 
-  /** Sends those very bytes where they lie in a row, and one copy of them where they do not. @returns how many */
+  /** Sends the bytes themselves where they are adjacent, and a copy where they are not. @returns their number */
   send(message: Uint8Array, from: Connection): number {
     this.#cut(message);
     const bytes = joinFrames(this.#parts);
@@ -132,9 +132,8 @@ class Parcel {
 }
 
 /**
- * Gathers the parts of the present message by audience: runs of many channels that the same connections listen to go on
- * as one message. It sends what it has before anything that could overtake it, and before anybody's subscription
- * changes.
+ * Gathers the parts of the present message by audience: runs of many channels with the same listeners are sent as one message.
+ * Gathered parts are sent before anything that could overtake them, and before any subscription changes.
  */
 export class Gathering {
   #parcels: Parcel[] = [];
@@ -143,25 +142,25 @@ export class Gathering {
   /** Bytes that were sent so far. */
   #bytes = 0;
   /**
-   * Number of times that a connection was found behind. Each channel then looks which of its listeners that
-   * is: parcels are few, and runs many.
+   * Number of times that a connection was found behind. Each channel compares it, and then looks for the connection among its
+   * listeners: messages are few, and runs many.
    */
   laggards = 0;
 
-  /** A run that lies in the message at hand. Each audience gets what is for it in its order. */
+  /** A run of the present message. Each audience gets its runs in order. */
   add(audience: Audience, frame: EventsFrame, from: Connection): void {
     this.#from = from;
     this.#message = frame.bytes;
     this.#parcelFor(audience).addRun(frame);
   }
 
-  /** A control message on account of the message at hand, for all of an audience but its sender. */
+  /** A control message caused by the present message, for all of an audience except the sender. */
   tell(audience: Audience, frame: Uint8Array, from: Connection): void {
     this.#from = from;
     this.#parcelFor(audience).add(frame, this.#message);
   }
 
-  /** Sends what was gathered. */
+  /** Sends the gathered parts. */
   flush(): void {
     if (this.#parcels.length === 0) return;
     this.#send();
@@ -177,12 +176,12 @@ export class Gathering {
         this.#bytes += bytes;
         if (parcel.audience.look(bytes, this.#bytes)) this.laggards++;
       }
-    // Emptying the old one would be a call into the engine.
+    // A new array is cheaper than emptying the old one.
     this.#parcels = [];
   }
 
   #parcelFor(audience: Audience): Parcel {
-    // What is for the same audience mostly comes in a row.
+    // Consecutive runs mostly have the same audience.
     for (let i = this.#parcels.length - 1; i >= 0; i--) {
       const parcel = this.#parcels[i] as Parcel;
       if (parcel.audience.equals(audience)) return parcel;

@@ -8,7 +8,7 @@ import type { GatewayProducer, ProducerOutlet } from "../management/producers.ts
 import type { Acknowledgements } from "./acknowledgements.ts";
 import type { Channel } from "./channel.ts";
 
-/** Takes runs of events, and where their producers are in their counts, to the channels that they are for. */
+/** Takes runs and positions to their channels. */
 export class Intake {
   readonly #names: NameServer;
   readonly #acknowledgements: Acknowledgements;
@@ -36,7 +36,7 @@ export class Intake {
       );
     const derived = this.#names.derived(frame.channel);
     if (derived === undefined) {
-      // Its last consumer left while this was under way, and so did the word that it is gone.
+      // Its last consumer left while this was under way, and the sender is about to be told.
       if (frame.isSync) this.#acknowledgements.unheard(frame, connection);
       return;
     }
@@ -47,7 +47,7 @@ export class Intake {
         "a run of a derived channel that this producer does not serve",
       );
     }
-    // The word that it is to serve it no longer is under way.
+    // The sender is about to be told that the modulator was removed.
     if (!derived.placements.isAtProducer(connection)) {
       if (frame.isSync) this.#acknowledgements.unheard(frame, connection);
       return;
@@ -56,7 +56,7 @@ export class Intake {
   }
 
   /**
-   * A producer says where it is in the count of its events on a channel, or on one that its modulator derives.
+   * Takes a producer's position in its count, on a channel or on one that a modulator derives.
    *
    * @throws JechoError that ends the connection
    */
@@ -72,28 +72,28 @@ export class Intake {
     if (position.channel === channel.number)
       return producer?.outlet === undefined ? channel.position(connection, position) : undefined;
     if (derived?.manager !== manager) return;
-    // The gateway's own process speaks for all for whom it stands in.
+    // The gateway's own process speaks for all producers in whose stead it runs modulators.
     const isOwn = position.origin === 0n || position.origin === producer?.source;
     if (!isOwn && connection !== this.#names.modulating)
       throw new JechoError("FRAME_UNEXPECTED", "a position in what is made of another producer's events");
     derived.channel.position(connection, position);
   }
 
-  /** Takes a run that a modulator made in another process than the producer's. */
+  /** Takes output that was made in another process than the producer's. */
   #runInstead(connection: Connection, frame: EventsFrame): void {
     const derived = this.#names.derived(frame.channel);
     const producer = this.#standIn(connection, derived, frame);
     const manager = producer?.manager ?? this.#goneBehind(connection, derived);
-    // Events of an endpoint that was just closed may still be under way.
+    // Events of a producer that was just closed may still arrive.
     if (derived === undefined || manager === undefined) return;
-    // With its last producer goes what the channel's types are known by.
+    // The channel's types are forgotten with its last producer.
     if (producer === undefined) return derived.channel.fanOutLate(frame, connection);
     if (!derived.mayBe(frame.token))
       throw new JechoError("FRAME_UNEXPECTED", "a run of a type that its modulator did not declare");
     derived.channel.fanOut(frame, connection, producer.connection.process);
   }
 
-  /** The producer for whose process this connection runs the modulator. */
+  /** The producer in whose stead this connection runs the modulator. */
   #standIn(
     connection: Connection,
     derived: DerivedChannel | undefined,
@@ -102,13 +102,13 @@ export class Intake {
     return derived?.placements.standIn(connection, derived.feeders.find(producer));
   }
 
-  /** The gateway's own process may be at events of a producer that has just gone, which will not come again. */
+  /** Whether the gateway's own process may still be working on events of a producer that has just gone. */
   #goneBehind(connection: Connection, derived: DerivedChannel | undefined): ChannelManager | undefined {
     return connection === this.#names.modulating ? derived?.manager : undefined;
   }
 }
 
-/** The derived channel that takes this producer's events, if one does. */
+/** The derived channel that takes this producer's events, if any. */
 function sendingTo({ derived, sending }: ProducerOutlet, { number }: GatewayProducer): Channel | undefined {
   return sending.find(number) === undefined ? undefined : derived?.channel;
 }

@@ -1,9 +1,9 @@
 import { JechoError } from "@jecho/shared";
 import { type EventsFrame, Few, type Position } from "@jecho/shared/internal";
 
-/** A source's position on a channel: that of a producer's events, or of its urgent ones, which are counted apart. */
+/** The position of a source on a channel. A producer's usual and urgent events are two sources, counted separately. */
 export interface SourceCount {
-  /** The subject whose source it is: that of whoever named it first, or whose kept events are of it; undefined where that is not known. */
+  /** Subject that owns the source: the one that named it first, or whose kept events are of it; undefined where unknown. */
   by: string | undefined;
   readonly source: bigint;
   readonly urgent: boolean;
@@ -13,23 +13,23 @@ export interface SourceCount {
   origin: bigint;
   after: number;
   through: number;
-  /** Sequence number of its newest event that an earlier gateway kept; 0 for none. */
+  /** Sequence number of its newest event kept by an earlier gateway; 0 for none. */
   keptSeq: number;
 }
 
 interface GatewayLane extends SourceCount {
   producer: number;
-  /** Whether the producer is here and sends what it raises. */
+  /** Whether the producer is here and sends its events. */
   live: boolean;
-  /** Sequence number of the channel's newest event when this count last changed; -1: at an earlier gateway. */
+  /** Sequence number of the channel's newest event when this count last changed; -1 for a change at an earlier gateway. */
   seq: number;
-  /** Whether its newest raw events were never sent: its end has no sequence number of its own, and who was there knows it only if told. */
+  /** Whether its newest raw events were never sent: its end then has no sequence number, and listeners only know it if told. */
   isUnsent: boolean;
   /** Whether the producer has gone. */
   isOver: boolean;
-  /** When it ended, by `performance.now`, where that was at another gateway; 0 otherwise. */
+  /** When it ended at another gateway, by `performance.now`; 0 otherwise. */
   endedAt: number;
-  /** End of the time that a producer is waited for that was cut off, in Unix milliseconds. */
+  /** Until when a producer that was cut off may come back, in Unix milliseconds. */
   awaitedUntil: number;
 }
 
@@ -43,22 +43,22 @@ export type RunSource = Readonly<Pick<GatewayLane, "source" | "origin">>;
 
 const NOBODY: RunSource = { source: 0n, origin: 0n };
 
-/** Lanes whose producers have gone are remembered up to this number: one that comes back may send again what was taken. */
+/** Most lanes that are remembered after their producers have gone: a producer that comes back may send events again. */
 const MOST_REMEMBERED = 4096;
 
-/** The position of each producer of a channel in the count of its events, over its connections. */
+/** The positions of a channel's producers in their counts, over all their connections. */
 export class GatewayLanes {
-  /** Lane of the newest run, which mostly is also that of the next. */
+  /** Lane of the newest run, and mostly of the next one. */
   #newest: GatewayLane | undefined;
   readonly #bySource = new Few<string, GatewayLane>();
   readonly #byProducer = new Few<number, GatewayLane>();
-  /** Lanes whose producers have gone, the longest gone first. */
+  /** Lanes whose producers have gone, oldest first. */
   #gone: Map<string, GatewayLane> | undefined;
 
-  /** Restores the counts that an earlier gateway has taken. */
+  /** Restores the counts of an earlier gateway. */
   restore(lanes: Iterable<SourceCount>): void {
     for (const lane of lanes) {
-      // A modulator's output is of who runs that, which may be another one by now.
+      // Output belongs to the subject that runs the modulator, which may have changed.
       const by = lane.origin === 0n && lane.by !== "" ? lane.by : undefined;
       const gone = {
         ...lane,
@@ -77,12 +77,12 @@ export class GatewayLanes {
   }
 
   /**
-   * A producer says where it is.
+   * Takes a producer's position.
    *
    * @param seq sequence number of the channel's newest event
    * @param by the subject of its producer
-   * @returns where its events go on from the consumers' view
-   * @throws JechoError `FRAME_UNEXPECTED` for another subject's source: whoever knows it could have that one's events taken for known ones
+   * @returns the position behind which its events go on for consumers
+   * @throws JechoError `FRAME_UNEXPECTED` for another subject's source, whose events could otherwise be taken for known ones
    */
   place(position: Position, seq: number, by: string): Position {
     const { producer, urgent, source, origin } = position;
@@ -105,10 +105,10 @@ export class GatewayLanes {
     if (lane.by !== by) throw new JechoError("FRAME_UNEXPECTED", "a position of another subject's source");
     const number = numberOf(producer, urgent);
     const former = this.#byProducer.get(number);
-    // It has another source now.
+    // The producer has another source now.
     if (former !== undefined && former !== lane) this.#leave(former, producer);
     this.#gone?.delete(name);
-    // What lies between was raised and never sent; what was taken already is not to come again.
+    // Events in between were raised and never sent; taken ones must not be taken again.
     if (raised > lane.raised) {
       lane.seq = seq;
       lane.isUnsent = origin === 0n;
@@ -122,7 +122,7 @@ export class GatewayLanes {
     lane.live = true;
     lane.isOver = false;
     this.#byProducer.set(number, lane);
-    // One that comes again says where it was: what was taken since then accounts for more.
+    // A producer that comes back states its former position; the lane may account for more.
     const [taken, from, to] = [lane.raised, lane.after, lane.through].map(BigInt) as [bigint, bigint, bigint];
     return { ...position, raised: taken, after: from, through: to };
   }
@@ -131,7 +131,7 @@ export class GatewayLanes {
    * Counts a run.
    *
    * @param seq the sequence number that its first event gets
-   * @returns whose it is, or undefined where it was taken before
+   * @returns its source, or undefined where it was taken before
    */
   take(run: EventsFrame, seq: number): RunSource | undefined {
     const lane = this.#of(run.producer, run.isUrgent) ?? this.#goneOf(run.producer, run.isUrgent);
@@ -153,7 +153,7 @@ export class GatewayLanes {
     return lane;
   }
 
-  /** The lane of a producer that has gone: a modulator elsewhere may still hand on what it made of its last events. */
+  /** The lane of a producer that has gone: a modulator elsewhere may still send output of its last events. */
   #goneOf(producer: number, urgent: boolean): GatewayLane | undefined {
     let newest: GatewayLane | undefined;
     for (const lane of this.#gone?.values() ?? [])
@@ -161,13 +161,13 @@ export class GatewayLanes {
     return newest;
   }
 
-  /** The position of a producer that has gone, if it is one; undefined where it is here, or not known any more. */
+  /** The position of a producer that has gone; undefined where it is here, or forgotten. */
   goneAt(producer: number, urgent: boolean): Position | undefined {
     const lane = this.#of(producer, urgent) === undefined ? this.#goneOf(producer, urgent) : undefined;
     return lane && positionOf(lane, 0);
   }
 
-  /** The producer has gone. @param awaitedUntil how long it may come back, in Unix milliseconds @returns where it was */
+  /** The producer has gone. @param awaitedUntil until when it may come back, in Unix milliseconds @returns its last positions */
   leave(producer: number, awaitedUntil = 0): SourceAt[] {
     this.#newest = undefined;
     const ends: SourceAt[] = [];
@@ -189,7 +189,7 @@ export class GatewayLanes {
     return lane !== undefined && isOverNow(lane);
   }
 
-  /** For a derived channel: the raw sources among these of which no run or position accounts for the last events. */
+  /** For a derived channel: those of these raw sources whose last events no run or position accounts for. */
   unmade(ends: Iterable<SourceAt>): SourceAt[] {
     const through = new Map<string, number>();
     for (const lane of this.#bySource.values()) {
@@ -204,22 +204,22 @@ export class GatewayLanes {
     for (const lane of this.#byProducer.values()) if (lane.live) yield lane;
   }
 
-  /** Sources whose producers have gone since this gateway was started, be it to come back. */
+  /** Sources whose producers have gone since this gateway started, even if they may come back. */
   *over(): Generator<SourceAt> {
     for (const lane of this.#gone?.values() ?? []) if (lane.seq >= 0 && lane.isOver) yield lane;
   }
 
-  /** Sources that have ended for good since this gateway was started. */
+  /** Sources that have ended for good since this gateway started. */
   *ended(): Generator<SourceAt> {
     for (const lane of this.#gone?.values() ?? []) if (lane.seq >= 0 && isOverNow(lane)) yield lane;
   }
 
-  /** Sources of which earlier gateways kept events with this sequence number or a later one, and whose producers are not here. */
+  /** Absent sources of which earlier gateways kept events with at least this sequence number. */
   *keptFrom(seq: number): Generator<SourceAt> {
     for (const lane of this.#gone?.values() ?? []) if (lane.keptSeq >= seq && lane.isOver) yield lane;
   }
 
-  /** For a derived channel: the raw sources among these of which no modulator speaks at present: `positions` says nothing of them. */
+  /** For a derived channel: those of these raw sources for which no modulator runs at present, so that `positions` does not name them. */
   unheard(raw: Iterable<SourceAt>): SourceAt[] {
     const heard = new Set<string>();
     for (const { origin, urgent, live } of this.#bySource.values())
@@ -228,7 +228,7 @@ export class GatewayLanes {
   }
 
   /**
-   * For a derived channel: marks a raw source as ended; nobody will account for the rest of its events.
+   * For a derived channel: marks a raw source as ended, with the rest of its events unaccounted for.
    *
    * @param seq sequence number of the channel's newest event
    */
@@ -250,11 +250,11 @@ export class GatewayLanes {
   }
 
   /**
-   * A source had ended at another gateway.
+   * Notes that a source ended at another gateway.
    *
    * @param seq sequence number of the channel's newest event
    * @param by the subject of its producer
-   * @returns where it was; undefined where that is known, or it goes on, or is another subject's
+   * @returns its last position; undefined where that is known, or it goes on, or belongs to another subject
    */
   departed(end: SourceAt, seq: number, by: string): Position | undefined {
     const known = this.#bySource.get(nameOf(end));
@@ -276,22 +276,22 @@ export class GatewayLanes {
     this.#forgetLater(lane);
   }
 
-  /** Marks producers that nobody listens to: what they raise now is not sent, and each tells its position when somebody listens again. */
+  /** Marks producers without listeners: they do not send their events, and tell their positions when somebody listens again. */
   rest(isMeant: (producer: number) => boolean): void {
     for (const lane of this.#byProducer.values()) if (isMeant(lane.producer)) lane.live = false;
   }
 
-  /** The counts of what modulators made. */
+  /** The counts of modulators' output. */
   *made(): Generator<SourceCount> {
     for (const lane of this.#bySource.values()) if (lane.origin !== 0n && !isUnmade(lane)) yield lane;
   }
 
-  /** Whether anything was ever heard of this source. */
+  /** Whether this source is known. */
   knows(source: bigint): boolean {
     return this.#bySource.has(nameOf({ source, urgent: false }));
   }
 
-  /** Count of the newest event that was taken of a source; 0 for none. */
+  /** Count of a source's newest taken event; 0 for none. */
   raisedOf(source: bigint, urgent: boolean): number {
     return this.#bySource.get(nameOf({ source, urgent }))?.raised ?? 0;
   }
@@ -299,7 +299,7 @@ export class GatewayLanes {
   /**
    * Positions of the sending producers, for a consumer that begins now.
    *
-   * @param seq sequence number of the channel's newest event: what ended unsent behind it is told, too, for nobody can see later
+   * @param seq sequence number of the channel's newest event: sources that ended unsent behind it are told, too, for later nobody can know
    * whether the consumer was there
    */
   *positions(channel: number, seq: number): Generator<Position> {
@@ -308,7 +308,7 @@ export class GatewayLanes {
       if (lane.isOver && lane.isUnsent && lane.seq === seq) yield positionOf(lane, channel);
   }
 
-  /** Last positions of sources that went on behind this event and have ended: nobody else will tell them. */
+  /** Last positions of sources that went on behind this event and have ended, which nobody else tells. */
   *ends(channel: number, seq: number): Generator<Position> {
     for (const lane of this.#gone?.values() ?? [])
       if (lane.isOver && (lane.seq > seq || (lane.isUnsent && lane.seq === seq)))
@@ -326,7 +326,7 @@ export class GatewayLanes {
   }
 }
 
-/** Accounts for a stretch that the modulator has been through: joined to the one before or, behind a break, as a new one. */
+/** Accounts for a stretch: joins it to the one before or, behind a gap, begins a new one. */
 function account(lane: GatewayLane, after: number, through: number): void {
   if (after > lane.through) lane.after = after;
   lane.through = Math.max(lane.through, through);

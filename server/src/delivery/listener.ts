@@ -9,25 +9,25 @@ export interface QueuePolicy {
   readonly limitBytes: number;
 }
 
-/** Bytes that may wait in a socket before its events wait in a queue of ours instead. */
+/** Bytes in a socket from which on its events wait in queues here. */
 export const SOCKET_HIGH_BYTES = 512 * 1024;
-/** Bytes in the socket below which events come by their channels' topics again. */
+/** Bytes in the socket below which it gets events by topics again. */
 export const SOCKET_LOW_BYTES = 128 * 1024;
 
-/** The policy that lets go of least comes first: one copy crosses the wire for all consumers of a process. */
+/** Policies, the one that drops least first: all consumers of a process share one copy of the events. */
 const KEEPING: readonly WhenFull[] = ["block", "disconnect", "drop-oldest", "latest"];
 
-/** A listener for the events of one process alone: modulators that run here in its stead. */
+/** A listener for one process's events: for modulators that run in its stead. */
 interface ListenerFeed {
   count: number;
   isHeard: boolean;
 }
 
-/** One process that listens to a channel: how many consumers it has there, and what waits for it. */
+/** A process that listens to a channel: the number of its consumers, and its queue. */
 export class Listener {
   readonly connection: Connection;
   consumers = 0;
-  /** Processes whose events alone are wanted. */
+  /** Processes whose events alone it wants. */
   #feeds: Map<number, ListenerFeed> | undefined;
   #policy: QueuePolicy;
   #backlog: ListenerBacklog | undefined;
@@ -52,7 +52,7 @@ export class Listener {
     return this.#feeds?.get(process)?.isHeard ?? false;
   }
 
-  /** Notes that the output made of this process' events has consumers. @returns false where that was known, or nothing is made here */
+  /** Notes that the output made of this process's events has consumers. @returns false where that was known, or no output is made here */
   hear(process: number): boolean {
     const feed = this.#feeds?.get(process);
     if (feed === undefined || feed.isHeard) return false;
@@ -75,7 +75,7 @@ export class Listener {
   }
 
   /**
-   * Adds a consumer of this process; where policies differ, the one holds that keeps more.
+   * Adds a consumer of this process. Of different policies the one that keeps more is used.
    *
    * @param feed the process that it takes the events of; 0 for all
    */
@@ -95,38 +95,38 @@ export class Listener {
     };
   }
 
-  /** The queue of a listener that is behind, instead of the channel's topic; undefined as long as it keeps up. */
+  /** The queue of a listener that is behind; undefined while it keeps up and gets events by the topic. */
   get backlog(): ListenerBacklog | undefined {
     return this.#backlog;
   }
 
-  /** Gives the process a queue, in which its events wait from now on. @param channel what it listens to */
+  /** Gives the process a queue, in which its events wait from now on. @param channel its channel */
   lag(channel: QueuedChannel): ListenerBacklog {
     this.#backlog = new ListenerBacklog(this.#policy, this.connection, channel);
     return this.#backlog;
   }
 
-  /** Ends the queue: nothing waits any more, or is to. */
+  /** Ends the queue. */
   keepUp(): void {
     this.#backlog?.end();
     this.#backlog = undefined;
   }
 
-  /** Tells a producer's position in the order of the channel's events. */
+  /** Sends a producer's position, in order with the channel's events. */
   tell(position: Position): void {
     if (this.#backlog === undefined) this.connection.send(position);
     else this.#backlog.tell(position);
   }
 }
 
-/** Events that wait for a process that does not keep up. Its connection knows how it stands. */
+/** Waiting events of a process that does not keep up. Its connection is told the queue's state. */
 export class ListenerBacklog {
-  /** The producers were asked to wait for it. */
+  /** Whether producers were asked to wait for it. */
   isBlocking = false;
   readonly #queue: RunQueue;
   readonly #connection: Connection;
   readonly #channel: QueuedChannel;
-  /** The process has said that it can take no more for now. */
+  /** Whether the process has said that it cannot take more for now. */
   #isPaused = false;
   #standing: Standing = "level";
 
@@ -142,12 +142,12 @@ export class ListenerBacklog {
     return this.#queue;
   }
 
-  /** Whether nothing waits, and events may come. */
+  /** Whether nothing waits, and the process takes events. */
   get isLevel(): boolean {
     return this.#standing === "level";
   }
 
-  /** The process can take no more for now, or can again. */
+  /** The process cannot take more for now, or can again. */
   pause(isPaused: boolean): void {
     this.#isPaused = isPaused;
     this.#changed();
@@ -164,26 +164,26 @@ export class ListenerBacklog {
     return gone;
   }
 
-  /** Drops what its bound leaves no room for. @returns that */
+  /** Drops events beyond its bound. @returns the dropped ones */
   makeRoom(): EventsFrame[] {
     const gone = this.#queue.makeRoom();
     this.#changed();
     return gone;
   }
 
-  /** Tells a producer's position in its place among the runs. */
+  /** Adds a producer's position, in order with the runs. */
   tell(position: Position): void {
-    // One that is about urgent events must not come behind them.
+    // A position of urgent events must not come behind later ones.
     this.#queue.pushControl(encodeControl(position), position.urgent);
     this.#changed();
   }
 
   /**
-   * Takes what is next.
+   * Takes the next frames.
    *
-   * @param channel the number that what was dropped is told under
-   * @param parts get it, in whole frames
-   * @returns its bytes; 0 where that is nothing, or may not be sent
+   * @param channel number under which dropped events are told
+   * @param parts list to which the frames are added
+   * @returns their bytes; 0 where nothing waits, or may be sent
    */
   takeNext(channel: number, parts: Uint8Array[]): number {
     if (this.#isPaused) return 0;
@@ -198,7 +198,7 @@ export class ListenerBacklog {
     return bytes;
   }
 
-  /** Producers have waited for it for longer than they should. */
+  /** Whether producers have waited for it too long. */
   blockedTooLong(): void {
     this.#channel.blockedTooLong(this.#connection);
   }

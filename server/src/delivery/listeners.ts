@@ -7,28 +7,28 @@ import { Listener, type ListenerBacklog, type QueuePolicy } from "./listener.ts"
 import { RunCopies } from "./run-queue.ts";
 import type { SharedMemory } from "./waiting.ts";
 
-/** Copies of runs that wait at any channel for somebody who does not keep up. */
+/** Copies of runs, for queues of any channel. */
 const COPIES = new RunCopies();
 
 /**
- * The processes that listen to a channel. What comes reaches those that keep up by the channel's topic, those that do not
- * through a queue each, and those that want the events of some processes alone by runs of their own.
+ * The processes that listen to a channel. Those that keep up get runs by the channel's topic, those that do not through a queue
+ * each, and those that want the events of some processes only by separate sends.
  */
 export class Listeners implements QueuedChannel {
-  // What each run needs comes first, for it to lie together in memory.
-  /** Listeners that do not keep up, and listeners that feed on some processes alone; undefined where there is none. */
+  // Fields that each run needs come first, so that they are adjacent in memory.
+  /** Listeners that do not keep up, or want some processes' events only; undefined where there is none. */
   #lagging: Set<Listener> | undefined;
   #feeding: Set<Listener> | undefined;
   /** The listeners that keep up. */
   readonly #audience: Audience;
   readonly #gathering: Gathering;
-  /** Number of laggards in the gathering when this channel last looked for its own. */
+  /** The gathering's count of laggards when this channel last looked for its own. */
   #laggards = 0;
   readonly #channel: Channel;
   readonly #acknowledgements: Acknowledgements;
-  /** Listeners by connection: the bytes cross it once, however many consumers stand behind it. */
+  /** Listeners by connection: bytes cross a connection once, however many consumers it has. */
   readonly #all = new Few<Connection, Listener>();
-  /** Queues that are full and whose producers were asked to wait. */
+  /** Full queues for which producers were asked to wait. */
   #blocking = 0;
 
   constructor(channel: Channel, acknowledgements: Acknowledgements, gathering: Gathering) {
@@ -38,7 +38,7 @@ export class Listeners implements QueuedChannel {
     this.#audience = new Audience(`channel ${channel.number}`, this.#all);
   }
 
-  /** Whether the producers are to wait. */
+  /** Whether producers should wait. */
   get isBlocking(): boolean {
     return this.#blocking > 0;
   }
@@ -70,7 +70,7 @@ export class Listeners implements QueuedChannel {
     return true;
   }
 
-  /** The connections that an event of this process goes to when that one sends it. */
+  /** The connections that get this process's event when this connection sends it. */
   receivers(from: Connection, process: number): Connection[] {
     const receivers: Connection[] = [];
     for (const [connection, listener] of this.#all)
@@ -83,7 +83,7 @@ export class Listeners implements QueuedChannel {
     return this.#all.get(connection)?.consumers ?? 0;
   }
 
-  /** Other connections that want this process' events whatever others do, and how many of them have nobody listening to the output. */
+  /** Other connections that want this process's events, and the number of them whose output has no listener. */
   feedsOn(process: number, but: Connection): { feeds: number; unheard: number } {
     let feeds = 0;
     let unheard = 0;
@@ -95,12 +95,12 @@ export class Listeners implements QueuedChannel {
     return { feeds, unheard };
   }
 
-  /** Marks that somebody listens to what a connection makes of this process' events. @returns true where the demand is another one for that */
+  /** Marks the output that a connection makes of this process's events as listened to. @returns whether the demand changed */
   hear(connection: Connection, process: number): boolean {
     return this.#all.get(connection)?.hear(process) ?? false;
   }
 
-  /** Everybody but its sender is told where a producer is, in the order of the channel's events. */
+  /** Sends a producer's position to all but its sender, in order with the channel's events. */
   tell(position: Position, from: Connection): void {
     for (const others of [this.#lagging, this.#feeding])
       for (const listener of others ?? []) {
@@ -111,17 +111,17 @@ export class Listeners implements QueuedChannel {
     if (this.#audience.size > 0) this.#gathering.tell(this.#audience, encodeControl(position), from);
   }
 
-  /** Tells all a position of a producer that may have gone. */
+  /** Sends a position of a producer that may have gone to all. */
   tellAll(position: Position): void {
     for (const listener of [...this.#all.values()]) listener.tell(position);
   }
 
-  /** Tells one connection a position. */
+  /** Sends a position to one connection. */
   tellOne(connection: Connection, position: Position): void {
     this.#all.get(connection)?.tell(position);
   }
 
-  /** The very bytes of a stamped run go to everybody but its sender. @param process who raised it, or what it was made of */
+  /** Sends the bytes of a stamped run to all but its sender. @param process number of the process that raised it, or its raw events */
   send(run: EventsFrame, from: Connection, process: number): void {
     if (this.#laggards !== this.#gathering.laggards) this.#look();
     if (this.#lagging !== undefined) this.#enqueue(this.#lagging, run, from, process);
@@ -133,11 +133,11 @@ export class Listeners implements QueuedChannel {
 
   #feed(listener: Listener, run: EventsFrame): void {
     const { connection } = listener;
-    // Each channel that it listens to looks then, this one, too.
+    // Each of its channels, this one included, looks for it then.
     if (!connection.sendBytes(run.raw()) && connection.fallsBehind()) this.#gathering.laggards++;
   }
 
-  /** A consumer's process can take no more for now, or can again. */
+  /** A consumer's process cannot take more for now, or can again. */
   flow(connection: Connection, ready: boolean): void {
     const listener = this.#all.get(connection);
     if (listener === undefined) return;
@@ -150,7 +150,7 @@ export class Listeners implements QueuedChannel {
     connection.drained();
   }
 
-  /** Takes the next of what waits for a connection here. @param parts get it, in whole frames @returns its bytes; 0 where nothing does */
+  /** Takes the next waiting frames for a connection. @param parts list to which the frames are added @returns their bytes; 0 where nothing waits */
   takeWaiting(connection: Connection, parts: Uint8Array[]): number {
     const backlog = this.#all.get(connection)?.backlog;
     if (backlog === undefined) return 0;
@@ -159,13 +159,13 @@ export class Listeners implements QueuedChannel {
     return bytes;
   }
 
-  /** Tells that there is room again where a connection's events wait, on other channels, too. */
+  /** There is room again for a connection's waiting events, on all its channels. */
   letGoOn(connection: Connection): void {
     const backlog = this.#all.get(connection)?.backlog;
     if (backlog?.queue.hasRoom) this.#forgive(backlog);
   }
 
-  /** Drops what a connection's bound leaves no room for, cuts it off, or has producers wait, by its policy. */
+  /** Brings the connection's waiting events within their bound, by its policy: drops events, cuts it off, or has producers wait. */
   makeRoom(connection: Connection): void {
     const backlog = this.#all.get(connection)?.backlog;
     if (backlog === undefined) return;
@@ -173,12 +173,12 @@ export class Listeners implements QueuedChannel {
     this.#holdIn(connection, backlog);
   }
 
-  /** Cuts off a connection that has had producers wait for too long. */
+  /** Cuts off a connection for which producers have waited too long. */
   blockedTooLong(connection: Connection): void {
     this.#channel.owner.blockedTooLong(this.#channel, connection);
   }
 
-  /** The connection has caught up: where nothing waits for it, events come by the topic again. */
+  /** The connection has caught up: where nothing waits, it gets events by the topic again. */
   keepUp(connection: Connection): void {
     const listener = this.#all.get(connection);
     if (listener?.backlog?.isLevel !== true || !connection.isOpen) return;
@@ -186,7 +186,7 @@ export class Listeners implements QueuedChannel {
     this.#lagging = without(this.#lagging, listener);
   }
 
-  /** Whatever changes at a listener: its runs come by the topic, by themselves, or through its backlog. */
+  /** After any change of a listener: chooses whether it gets runs by the topic, by separate sends, or through its queue. */
   #change<T>(listener: Listener, act: () => T): T {
     const { connection } = listener;
     const heard = listener.consumers > 0 && listener.backlog === undefined;
@@ -242,7 +242,7 @@ export class Listeners implements QueuedChannel {
     }
   }
 
-  /** Where dropping is not the policy, or has not made room: cuts the connection off, or has producers wait. */
+  /** Where dropping is not the policy, or did not make room: cuts the connection off, or has producers wait. */
   #holdIn(connection: Connection, backlog: ListenerBacklog): void {
     const { queue } = backlog;
     const channel = this.#channel;
@@ -267,12 +267,12 @@ export class Listeners implements QueuedChannel {
   }
 }
 
-/** @returns what to keep instead */
+/** @returns the list to keep instead */
 function withOne(some: Set<Listener> | undefined, listener: Listener): Set<Listener> {
   return some?.add(listener) ?? new Set([listener]);
 }
 
-/** @returns what to keep instead: hardly any channel has one of these, and none takes no memory */
+/** @returns the list to keep instead: undefined for an empty one, for most channels have none */
 function without(some: Set<Listener> | undefined, listener: Listener): Set<Listener> | undefined {
   some?.delete(listener);
   return some?.size === 0 ? undefined : some;

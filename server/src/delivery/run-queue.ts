@@ -1,13 +1,13 @@
 import { type EventsFrame, sliceRun } from "@jecho/shared/internal";
 import type { SharedMemory, WaitingBytes } from "./waiting.ts";
 
-/** Runs up to a size share blocks of memory: what waits with one in a block may keep that much, and no more. */
+/** Runs up to this size share blocks of memory: a waiting run keeps at most its block. */
 const SHORT_BYTES = 256;
 const BLOCK_BYTES = 4096;
 
 /**
- * Makes copies of runs that are to outlive the message they came in. With many channels these are many and short, and a block of memory
- * for each takes longer to make and to collect than all else that is done for it.
+ * Copies runs that outlive their message. With many channels these are many and short, and allocating and collecting memory for each would
+ * take longer than everything else.
  */
 export class RunCopies {
   #bytes = new Uint8Array(BLOCK_BYTES);
@@ -23,24 +23,24 @@ export class RunCopies {
       this.#used = 0;
     }
     const at = this.#used;
-    // Payloads lie at multiples of 8.
+    // Payloads are aligned to 8.
     this.#used = (at + size + 7) & ~7;
     return run.copyTo(this.#bytes, this.#view, at);
   }
 }
 
-/** A run in memory of its own, or a control message that keeps its place among the runs. */
+/** A run in memory of its own, or a control message in order with the runs. */
 export class Item {
   readonly run: EventsFrame | undefined;
   readonly bytes: number;
-  /** Key of a run of one event, of which the newest with this key is wanted. */
+  /** Key of a run of one event, where only the newest with this key is wanted. */
   readonly key: string | undefined;
   readonly memory: SharedMemory | undefined;
   readonly #control: Uint8Array | undefined;
   before: Item | undefined;
   behind: Item | undefined;
 
-  /** @param memory where the run lies; that of a control message is its own */
+  /** @param memory the run's; a control message has its own */
   constructor(content: EventsFrame | Uint8Array, memory?: SharedMemory, key?: string) {
     if (content instanceof Uint8Array) {
       this.#control = content;
@@ -59,11 +59,11 @@ export class Item {
   }
 }
 
-/** Items that wait one behind the other; each may be removed from anywhere. */
+/** A list of waiting items, from which each may be removed. */
 export class Line {
   #first: Item | undefined;
   #last: Item | undefined;
-  /** The oldest run; before it are control messages alone. */
+  /** The oldest run; only control messages are before it. */
   #oldestRun: Item | undefined;
   #runs = 0;
 
@@ -90,14 +90,14 @@ export class Line {
     this.#oldestRun ??= item;
   }
 
-  /** Takes out one that waits here. */
+  /** Removes an item of this list. */
   remove(item: Item): void {
     const { before, behind } = item;
     if (before === undefined) this.#first = behind;
     else before.behind = behind;
     if (behind === undefined) this.#last = before;
     else behind.before = before;
-    // What was taken out long ago must not lead the collector to what came later: all of it would be taken for old.
+    // A removed item must not refer to later ones: the garbage collector would take them all for old.
     item.before = undefined;
     item.behind = undefined;
     if (item.run === undefined) return;
@@ -112,12 +112,12 @@ export class Line {
 
 export type WhenFull = "drop-oldest" | "latest" | "disconnect" | "block";
 
-/** A queue for one consumer's process that does not keep up, with a bound and a policy for when it is reached. */
+/** A queue for a process that does not keep up, with a bound and a policy for when that is reached. */
 export class RunQueue {
   readonly whenFull: WhenFull;
   readonly #limitBytes: number;
   readonly #waiting: WaitingBytes;
-  /** Urgent runs, which go before the others; most queues never have any. */
+  /** Urgent runs, which are sent before the others; most queues never have any. */
   #urgent: Line | undefined;
   readonly #others = new Line();
   /** The newest event of each key among the others, for the policy `latest`. */
@@ -125,7 +125,7 @@ export class RunQueue {
   #bytes = 0;
   #dropped = 0;
 
-  /** @param waiting what waits for that process everywhere */
+  /** @param waiting the process's waiting bytes on all channels */
   constructor(whenFull: WhenFull, limitBytes: number, waiting: WaitingBytes) {
     this.whenFull = whenFull;
     this.#limitBytes = limitBytes;
@@ -136,31 +136,31 @@ export class RunQueue {
     return this.#bytes === 0;
   }
 
-  /** Whether more waits than may, here or for that process everywhere. */
+  /** Whether more waits than may, here or on all channels of the process. */
   get isFull(): boolean {
     return this.#bytes > this.#limitBytes || this.#waiting.isFull;
   }
 
-  /** The limit by which it is full, or was when it made room. */
+  /** The limit that was reached, now or when it last made room. */
   get bound(): "queueTotalBytes" | "connectionQueueBytes" | "consumerQueueBytes" {
     if (this.#waiting.isLowered) return "queueTotalBytes";
     return this.#waiting.isTight ? "connectionQueueBytes" : "consumerQueueBytes";
   }
 
-  /** Whether the queue's consumer is to be cut off: by the policy, or because nothing else has kept the queue within its bounds. */
+  /** Whether the consumer is to be cut off: by the policy, or because nothing else kept the queue within its bounds. */
   get isLost(): boolean {
     return (this.whenFull === "disconnect" && this.isFull) || this.#waiting.isTooMuch;
   }
 
   /**
-   * Whether producers that were asked to wait when it was full may go on. Where nothing waits here they may, whatever
-   * waits on other channels.
+   * Whether producers that were asked to wait may go on. They may where nothing waits here, whatever waits on other
+   * channels.
    */
   get hasRoom(): boolean {
     return this.isEmpty || (this.#bytes * 2 <= this.#limitBytes && !this.#waiting.isTight);
   }
 
-  /** Raised events whose runs were dropped since this was last asked. */
+  /** Number of raised events whose runs were dropped since the last call. */
   takeDropped(): number {
     const dropped = this.#dropped;
     this.#dropped = 0;
@@ -168,10 +168,10 @@ export class RunQueue {
   }
 
   /**
-   * @param run in memory of its own; other queues may hold the same
-   * @param keyOf what distinguishes events whose newest is wanted
-   * @param memory the run's, the same in other queues
-   * @returns what had to go for it
+   * @param run in memory of its own, which other queues may share
+   * @param keyOf key of an event, where only the newest of each key is wanted
+   * @param memory the run's, shared by all queues with it
+   * @returns the runs that were dropped for it
    */
   push(
     run: EventsFrame,
@@ -195,14 +195,14 @@ export class RunQueue {
     return gone;
   }
 
-  /** The bound may have been lowered. @returns what had to go for that */
+  /** Drops runs beyond a bound that was lowered. @returns the dropped ones */
   makeRoom(): EventsFrame[] {
     const gone: EventsFrame[] = [];
     this.#dropOldest(gone);
     return gone;
   }
 
-  /** A control message, in its place behind the runs that wait. @param urgent it is about urgent ones */
+  /** Adds a control message behind the waiting runs. @param urgent whether it is about urgent ones */
   pushControl(control: Uint8Array, urgent: boolean): void {
     this.#append(new Item(control), urgent);
   }
@@ -237,8 +237,8 @@ export class RunQueue {
   }
 
   /**
-   * Drops the oldest runs, if the policy lets events go, until what waits is within its bound, urgent ones
-   * last. Of these and of the others the newest stays whatever its size.
+   * Drops the oldest runs, if the policy allows it, until the rest is within its bound; urgent ones go last. The newest usual run and
+   * the newest urgent one stay, whatever their size.
    */
   #dropOldest(gone: EventsFrame[]): void {
     if (this.whenFull !== "drop-oldest" && this.whenFull !== "latest") return;

@@ -2,23 +2,23 @@ import { joinFrames } from "@jecho/shared/internal";
 import type { Connection, QueuedChannel, Standing } from "../connections/connection.ts";
 import { SOCKET_HIGH_BYTES } from "./listener.ts";
 
-/** Bytes of waiting runs that go out in one message, or a run more. */
+/** Bytes of waiting runs after which a message is sent. */
 const TOGETHER_BYTES = 64 << 10;
 
-/** The channels that have a queue for one connection. There may be thousands, so what is asked often looks at those alone that it is about. */
+/** The channels with a queue for one connection. There may be thousands, so frequent calls look only at those concerned. */
 export class Turns {
-  /** The one comes first whose turn it is. */
+  /** Channels, the next one first. */
   readonly #due = new Set<QueuedChannel>();
   readonly #level = new Set<QueuedChannel>();
   readonly #paused = new Set<QueuedChannel>();
-  /** Called when there is no such channel any more. */
+  /** Called when no channel has a queue for it any more. */
   whenOver: (() => void) | undefined;
 
   get isEmpty(): boolean {
     return this.#due.size + this.#level.size + this.#paused.size === 0;
   }
 
-  /** @param standing undefined where it has a queue for the connection no longer */
+  /** @param standing undefined where it has no queue for the connection any more */
   set(channel: QueuedChannel, standing: Standing | undefined): void {
     this.#due.delete(channel);
     this.#level.delete(channel);
@@ -29,7 +29,7 @@ export class Turns {
     else if (this.isEmpty) this.whenOver?.();
   }
 
-  /** Sends as long as there is room, a run of each channel in turn; what comes together goes out as one message. */
+  /** Sends while there is room, one run of each channel in turn, several runs in one message. */
   send(connection: Connection): void {
     if (this.#due.size === 0) return;
     let parts: Uint8Array[] = [];
@@ -44,23 +44,23 @@ export class Turns {
       }
       if (bytes > room) break;
       bytes += channel.takeWaiting(connection, parts);
-      // Behind all others, if something still waits.
+      // Behind the others, if more waits.
       if (this.#due.delete(channel)) this.#due.add(channel);
     }
     if (parts.length > 0) connection.sendBytes(joinFrames(parts));
   }
 
-  /** The connection has caught up: where nothing waits, events come by the topic again. */
+  /** The connection has caught up: where nothing waits, it gets events by the topic again. */
   keepUp(connection: Connection): void {
     for (const channel of this.#level) channel.keepUp(connection);
   }
 
-  /** Has channels drop what the connection's bound leaves no room for any more. */
+  /** Has channels drop events beyond the connection's lowered bound. */
   makeRoom(connection: Connection): void {
     for (const channel of [...this.#paused, ...this.#due]) channel.makeRoom(connection);
   }
 
-  /** Tells channels that there is room again for what waits on all of them together. */
+  /** Tells the channels that there is room again. */
   letGoOn(connection: Connection): void {
     for (const channels of [this.#due, this.#level, this.#paused])
       for (const channel of channels) channel.letGoOn(connection);

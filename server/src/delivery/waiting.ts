@@ -1,27 +1,27 @@
-/** Bytes that the engine needs for each run in a queue, whatever its size. */
+/** Bytes that the engine needs for each queued run, besides its own. */
 const ITEM_BYTES = 256;
-/** Bytes by which more than the bound may wait where nothing may be dropped: producers that are told to wait have some under way. */
+/** Bytes beyond the bound that may wait where nothing is dropped: producers that are told to wait have events under way. */
 const BEYOND_BYTES = 64 << 20;
 
-/** By how much bounds are lowered at a time, and how much of the limit may still wait when they have been. */
+/** Factor by which bounds are lowered at a time, and share of the limit that may still wait afterwards. */
 const STEP = 0.875;
 
-/** Memory of a run that may wait in the queues of many connections. */
+/** Memory of a run, which may wait in many connections' queues. */
 export interface SharedMemory {
   readonly bytes: number;
-  /** Number of items in queues that keep it. */
+  /** Number of queued items that use it. */
   holders: number;
 }
 
 /**
- * Memory that waits in the queues of all connections. A run that waits for many of them counts once. When there is too much, the bounds of those
- * connections are lowered for which most waits.
+ * Memory of the queues of all connections. A run that waits for many of them counts once. When there is too much, the bounds of the connections with
+ * most waiting bytes are lowered.
  */
 export class WaitingTotal {
   readonly #limitBytes: number;
   readonly #connections = new Set<WaitingBytes>();
   #bytes = 0;
-  /** Room is made when there is more than this: the limit, or more where the last time has not freed enough. */
+  /** Size at which room is made next: the limit, or more where the last time did not free enough. */
   #dueBytes: number;
   #next: NodeJS.Immediate | undefined;
 
@@ -34,7 +34,7 @@ export class WaitingTotal {
     return this.#bytes;
   }
 
-  /** Whether the sum has grown beyond all bounds, whoever was told to wait. */
+  /** Whether the sum is far beyond its limit, although producers were told to wait. */
   get isTooMuch(): boolean {
     return this.#bytes > this.#limitBytes + BEYOND_BYTES;
   }
@@ -49,7 +49,7 @@ export class WaitingTotal {
     if (this.#bytes <= this.#limitBytes) this.#dueBytes = this.#limitBytes;
   }
 
-  /** Something waits for a connection, or nothing does any more. */
+  /** Adds or removes a connection for which something waits. */
   keep(connection: WaitingBytes, isWaiting: boolean): void {
     if (isWaiting) this.#connections.add(connection);
     else this.#connections.delete(connection);
@@ -59,7 +59,7 @@ export class WaitingTotal {
     this.#next = undefined;
     const connections = [...this.#connections];
     const enough = STEP * this.#limitBytes;
-    // Whoever has no more than half of an equal share is not to blame.
+    // A connection with at most half of an equal share is not to blame.
     const least = this.#limitBytes / (2 * connections.length);
     let level = 0;
     for (const { bytes } of connections) level = Math.max(level, bytes);
@@ -71,21 +71,21 @@ export class WaitingTotal {
   };
 }
 
-/** Bytes that wait for one connection in the queues of all its channels, with a bound of its own: channels may be many. */
+/** Waiting bytes of one connection in the queues of all its channels, with a bound of their own, for channels may be many. */
 export class WaitingBytes {
   readonly #limitBytes: number;
   readonly #total: WaitingTotal;
   readonly #onRoom: () => void;
   readonly #onLowered: () => void;
-  /** The limit, or less from when too much waited for all connections until half of that has gone. */
+  /** The limit, or less after too much had waited for all connections, until half of that is gone. */
   #boundBytes: number;
   #bytes = 0;
   #isTight = false;
 
   /**
-   * @param total what waits for all connections
-   * @param onRoom called when half of it has gone after it was full
-   * @param onLowered called when it is full because its bound was lowered
+   * @param total the memory that waits for all connections
+   * @param onRoom called when half of it is gone after it was full
+   * @param onLowered called when it is full because the bound was lowered
    */
   constructor(limitBytes: number, total: WaitingTotal, onRoom: () => void, onLowered: () => void) {
     this.#limitBytes = limitBytes;
@@ -103,7 +103,7 @@ export class WaitingBytes {
     return this.#bytes > this.#boundBytes;
   }
 
-  /** Whether it has grown beyond all bounds, whoever was told to wait. */
+  /** Whether it is far beyond its limit, although producers were told to wait. */
   get isTooMuch(): boolean {
     return this.#bytes > this.#limitBytes + BEYOND_BYTES || (this.isFull && this.#total.isTooMuch);
   }
@@ -113,12 +113,12 @@ export class WaitingBytes {
     return this.#isTight;
   }
 
-  /** Whether the bound is lower than the limit, for too much waits for all connections. */
+  /** Whether the bound was lowered below the limit. */
   get isLowered(): boolean {
     return this.#boundBytes < this.#limitBytes;
   }
 
-  /** Lowers the bound where more waits than that. */
+  /** Lowers the bound to this, where more waits. */
   lower(bytes: number): void {
     if (this.#bytes <= bytes) return;
     this.#boundBytes = Math.min(this.#limitBytes, bytes);
@@ -126,7 +126,7 @@ export class WaitingBytes {
     this.#onLowered();
   }
 
-  /** @param memory where the bytes lie; they alone keep it where it is not given */
+  /** @param memory the bytes' memory; default: they have it to themselves */
   add(bytes: number, memory?: SharedMemory): void {
     if (this.#bytes === 0) this.#total.keep(this, true);
     this.#bytes += bytes + ITEM_BYTES;
