@@ -8,7 +8,7 @@ import type { Derivations } from "./derivations.ts";
 import { DerivedChannel } from "./derived-channel.ts";
 import type { GatewayInstallation } from "./installation.ts";
 
-/** The lives of one channel's derived channels: they begin with a modulator, are installed at those who feed them, and go with their last consumer. */
+/** One channel's derived channels: each begins with a modulator, which is installed at the processes that feed it, and goes with its last consumer. */
 export class DerivedChannels {
   readonly #manager: ChannelManager;
   readonly #index: Derivations<DerivedChannel>;
@@ -27,7 +27,7 @@ export class DerivedChannels {
     connection: Connection,
     isMeant: (derived: DerivedChannel) => boolean,
   ): Promise<void> | undefined {
-    // Those before others come first.
+    // Modulators come before those behind them.
     for (const derived of this.#index) if (isMeant(derived)) derived.placements.feed(connection);
     return this.#settled(connection, isMeant);
   }
@@ -43,12 +43,12 @@ export class DerivedChannels {
     return Promise.all(installing).then(() => this.#settled(connection, isMeant));
   }
 
-  /** A process publishes into this derived channel: gives it what is installed behind that. */
+  /** A process publishes into this derived channel: has the modulators behind that installed there. */
   installBehind(derived: DerivedChannel, connection: Connection): Promise<void> | undefined {
     return this.installAt(connection, one => one.isBehind(derived));
   }
 
-  /** A process publishes into this derived channel no more. */
+  /** A process no longer publishes into this derived channel. */
   leftBehind(derived: DerivedChannel, connection: Connection): void {
     for (const one of this.#index) {
       if (!one.isBehind(derived)) continue;
@@ -62,7 +62,7 @@ export class DerivedChannels {
     for (const one of this.#index) if (one.isBehind(derived)) this.#manager.tellDemand(one.channel);
   }
 
-  /** The derived channel that this modulator makes of this one, or of a derived one: the one there is, or a new one. @param by the subject that brings it */
+  /** The derived channel of this modulator, on this channel or a derived one: an existing or a new one. @param by the subject that brings it */
   derive(modulator: Modulator, by: string, parent?: DerivedChannel): DerivedChannel {
     const known = this.#index.find(modulator, parent);
     if (known !== undefined) return known;
@@ -83,8 +83,8 @@ export class DerivedChannels {
   }
 
   /**
-   * Keeps a restored derived channel for a while: a consumer of an earlier gateway may come back, and is to find its
-   * past also where others have left by then.
+   * Keeps a restored derived channel for a while: a consumer of an earlier gateway may come back, and should find its
+   * past even if others have left by then.
    */
   #holdRestored(derived: DerivedChannel): void {
     derived.isHeld = true;
@@ -104,7 +104,7 @@ export class DerivedChannels {
     if (!isUsed) this.#remove(derived);
   }
 
-  /** @param why those who still wait to be its consumers are not */
+  /** @param why the error for those that still wait to be its consumers */
   #remove(derived: DerivedChannel, why?: JechoError): void {
     if (!this.#index.remove(derived)) return;
     this.#manager.detach(derived);
@@ -115,7 +115,7 @@ export class DerivedChannels {
     this.#manager.forgetIfUnused();
   }
 
-  /** Ends what runs in a consumer's process when the last that needs it there has gone. */
+  /** Ends the installation in a consumer's process when the last consumer that needs it there has gone. */
   leave(derived: DerivedChannel | undefined, connection: Connection): void {
     if (derived === undefined) return;
     if (derived.placements.isOwn(connection) && !this.#isTakenAt(derived, connection))
@@ -123,7 +123,7 @@ export class DerivedChannels {
     this.leave(derived.parent, connection);
   }
 
-  /** Whether the connection has, or will have, consumers of it or of what is behind it. */
+  /** Whether the connection has, or will have, consumers of this derived channel or of those behind it. */
   #isTakenAt(derived: DerivedChannel, connection: Connection): boolean {
     for (const one of this.#index) {
       if (one !== derived && !one.isBehind(derived)) continue;
@@ -133,7 +133,7 @@ export class DerivedChannels {
     return false;
   }
 
-  /** An installation has another state: those who send now what is derived, and its consumers, are told. */
+  /** An installation changed its state: tells the present senders of the derived channel, and its consumers. */
   placed(derived: DerivedChannel, { state, producing, consumer, whyOut }: GatewayInstallation): void {
     if (derived.channel.consumers === 0) return;
     if (state.is === "producer" || state.is === "gateway") this.#manager.tellDemand(derived.channel);
@@ -142,9 +142,9 @@ export class DerivedChannels {
   }
 
   /**
-   * Tells consumers of a derived channel where its modulator runs: what it is fed with there has consumers now.
+   * Tells consumers of a derived channel where its modulator runs: its input there has consumers now.
    *
-   * @param only undefined: the consumers of all connections
+   * @param only the consumers' connection; undefined for all
    */
   announce(derived: DerivedChannel, only?: Connection): void {
     for (const connection of this.#manager.consumers.connectionsOf(derived)) {
@@ -156,7 +156,7 @@ export class DerivedChannels {
       if (consumer.derived === derived || consumer.derived?.isBehind(derived)) this.#manager.hear(consumer);
   }
 
-  /** A process runs a modulator no longer: consumers that nobody runs it for are told why, and it ends where that is all of them. */
+  /** A process no longer runs a modulator: tells the reason to consumers for which nobody runs it, and ends it where these are all. */
   checkOver(derived: DerivedChannel): void {
     for (const connection of this.#manager.consumers.connectionsOf(derived)) {
       const why = derived.placements.whyOver(connection);
@@ -172,11 +172,11 @@ export class DerivedChannels {
     for (const child of [...derived.children.values()]) this.#end(child, why);
     for (const consumer of this.#manager.consumers.of(derived)) consumer.lose(why);
     derived.channel.demand.stopAwaiting();
-    // Those that are still to be its consumers are refused; who comes later has it installed anew.
+    // Consumers that still wait are refused; a later one has it installed again.
     this.#remove(derived, why);
   }
 
-  /** A modulator goes on, but not with all that it had or is to have; and so does what is derived from it. */
+  /** A modulator goes on without its state or without some input: tells its consumers, and those behind it. */
   impaired(derived: DerivedChannel, code: number, message: string): void {
     for (const child of derived.children.values()) this.impaired(child, code, message);
     for (const connection of this.#manager.consumers.connectionsOf(derived))

@@ -5,28 +5,28 @@ import type { ClientConnection } from "../connections/client-connection.ts";
 import type { SharedObjects } from "../objects/shared-objects.ts";
 import type { GatewayConsumer } from "./consumer.ts";
 
-/** Tokens of one session that may be good at the same time. */
+/** Most valid tokens of one session. */
 const MOST_PER_CONNECTION = 8;
 
 interface HandoverOffer {
   readonly from: ClientConnection;
-  /** The request for the token: so the process knows which of its sessions is meant. */
+  /** The request for the token, by which the process knows which of its sessions is meant. */
   readonly asked: number;
-  /** Consumers whose events are kept for the second device, each with the one that is awaited for it. */
+  /** Consumers whose events are kept for the second device, each with the awaited consumer that stands for it. */
   readonly awaited: ReadonlyMap<GatewayConsumer, GatewayConsumer>;
   readonly timer: NodeJS.Timeout;
 }
 
 /**
- * Sessions on their way from one device to another. A token is random, good once and for a short time; the first device
- * says where each of its subscriptions is, and the second goes on there.
+ * Moves sessions from one device to another. A token is random, and valid once and for a short time; the first device
+ * tells the position of each of its subscriptions, and the second goes on there.
  */
 export class Handovers {
   readonly #objects: SharedObjects;
   readonly #validMs: number;
   readonly #offers = new Map<string, HandoverOffer>();
 
-  /** @param validMs how long a token is good */
+  /** @param validMs validity of a token */
   constructor(objects: SharedObjects, validMs: number) {
     this.#objects = objects;
     this.#validMs = validMs;
@@ -39,7 +39,7 @@ export class Handovers {
       throw new JechoError("OVERLOADED", `a process has at most ${MOST_PER_CONNECTION} handover tokens`);
     const token = randomBytes(24).toString("base64url");
     const timer = setTimeout(() => this.#offers.delete(token), this.#validMs).unref();
-    // From now on nothing is to be lost that the first device has not handled when it is asked.
+    // From now on events are kept that the first device may not have handled when the token is used.
     const open = [...from.consumers].filter(({ isOpen }) => isOpen);
     const awaited = new Map(open.map(consumer => [consumer, consumer.awaitSuccessor(this.#validMs)]));
     this.#offers.set(token, { from, asked, awaited, timer });
@@ -47,7 +47,7 @@ export class Handovers {
   }
 
   /**
-   * Moves the session behind the token: the first device stops it and says where each of its consumers is. Other sessions
+   * Moves the token's session: the first device stops it and tells the position of each consumer. Other sessions
    * of that process go on.
    *
    * @returns what the second device goes on with
@@ -57,7 +57,7 @@ export class Handovers {
     const offer = this.#offers.get(token);
     if (offer === undefined || !offer.from.isOpen)
       throw new JechoError("HANDOVER_INVALID", "the handover token is unknown, used or too old");
-    // Who may not have it does not use it up.
+    // A subject that may not use the token does not use it up.
     if (offer.from.subject?.name !== to.subject?.name)
       throw new JechoError("HANDOVER_INVALID", "the session to be handed over is another subject's");
     this.#offers.delete(token);
@@ -90,7 +90,7 @@ export class Handovers {
     return { kind: "Inheritance", subscriptions, objects };
   }
 
-  /** The session has ended: its tokens are worth nothing, and no other device is awaited. */
+  /** The session has ended: its tokens become invalid, and no other device is awaited. */
   lost(connection: ClientConnection): void {
     for (const [token, { from, timer, awaited }] of this.#offers) {
       if (from !== connection) continue;
@@ -100,14 +100,14 @@ export class Handovers {
     }
   }
 
-  /** @param place where the first device is: what has come since then, be it all that there is, the second has to have */
+  /** @param place the first device's position: the second one gets all events since, even if that is all that are kept */
   #inherited(
     { manager, derived, terms }: GatewayConsumer,
     { label, epoch, seq, sources, sinceMs }: HeldPlace,
   ): Inherited {
     return {
       channel: manager.derivations.nameUnder(derived?.parent),
-      // The first device may call it something else by now.
+      // The first device may have relabelled it.
       label,
       as: terms.as,
       modulator: derived === undefined ? undefined : this.#objects.withNewest(derived.modulator),

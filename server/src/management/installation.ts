@@ -33,7 +33,7 @@ export type InstallationState =
     }
   | { readonly is: "producer"; readonly maker: Connection }
   | { readonly is: "gateway"; readonly maker: Connection; readonly why: JechoError }
-  /** Each consumer's process runs it for itself: an installation of its own, in this very table of states. */
+  /** Each consumer's process runs it for itself, as an installation with these same states. */
   | {
       readonly is: "consumers";
       readonly own: Few<Connection, GatewayInstallation>;
@@ -43,36 +43,36 @@ export type InstallationState =
   | { readonly is: "refused" | "removed"; readonly why: JechoError }
   | { readonly is: "gone" };
 
-/** A producer says by these that somebody else is to run the modulator. */
+/** Codes by which a producer says that the modulator should run elsewhere. */
 const ELSEWHERE = new Set(["MODULATORS_NOT_SERVED", "OVERLOADED"]);
 
-/** Time before a process is asked again that refused for a reason that passes; it doubles each time, up to the most. */
+/** Time until a process that refused for a passing reason is asked again; it doubles each time, up to the most. */
 const RETRY_MS = 1000;
 const MOST_RETRY_MS = 60_000;
 
-/** See `InstallationState`. Those in consumers' processes belong to the one of the producing process. */
+/** See `InstallationState`. Installations in consumers' processes belong to that of the producing process. */
 export class GatewayInstallation {
   readonly producing: Connection;
-  /** The connection that it is for alone, with its consumers; undefined where it is for everybody's. */
+  /** The connection whose consumers alone it is for; undefined where it is for all consumers. */
   readonly consumer: Connection | undefined;
   readonly #derived: DerivedChannel;
-  /** The reason why consumers run it for themselves, where it is one of theirs. */
+  /** Why consumers run it for themselves, where they do. */
   readonly #whyOwn: JechoError | undefined;
   #state: InstallationState = { is: "waiting" };
-  /** State of the modulator before it when this one went there. */
+  /** State of the modulator before it when this one followed it there. */
   #behind: InstallationState | undefined;
-  /** The tier that it runs in, as its maker says, and why in no faster one; "" where that is not known. */
+  /** Its tier, as its maker says, and why it is in no faster one; "" where unknown. */
   tier = "";
   tierWhy = "";
-  /** The type that it makes where it runs; undefined for that of what it takes. */
+  /** The type of its output; undefined for that of its input. */
   made: Type | undefined;
-  /** Ends the waiting for answers. */
+  /** Stops waiting for answers. */
   #stop: (() => void) | undefined;
   #retry: NodeJS.Timeout | undefined;
   #retryMs = RETRY_MS;
   /** Since when it runs, in milliseconds of `performance.now()`. */
   #runsSince = 0;
-  /** Callers that wait for it to have a place, or none. */
+  /** Callers that wait until it is settled. */
   #whenSettled: (() => void)[] = [];
 
   constructor(
@@ -95,7 +95,7 @@ export class GatewayInstallation {
     return "maker" in this.#state ? this.#state.maker : undefined;
   }
 
-  /** Looks for a place, from the first one on; to be called once it is known where it is looked up. */
+  /** Looks for a place, from the first one on. Call once it is entered where installations are looked up. */
   begin(): void {
     this.#become({ is: "waiting" });
     this.#goOn();
@@ -106,7 +106,7 @@ export class GatewayInstallation {
     return new Promise(resolve => this.#whenSettled.push(resolve));
   }
 
-  /** Whether there is an answer, yes or no. */
+  /** Whether it was answered, with yes or no. */
   get isSettled(): boolean {
     const { is } = this.#state;
     if (is !== "consumers") return is !== "waiting" && is !== "asked" && is !== "silent";
@@ -116,13 +116,13 @@ export class GatewayInstallation {
     return true;
   }
 
-  /** Whether an answer has been waited for in vain: its own, or that for the modulator before it. */
+  /** Whether an answer was waited for in vain: its own, or the one for the modulator before it. */
   get isSilent(): boolean {
     const { is } = this.#state;
     return is === "silent" || (is === "waiting" && this.#input()?.isSilent === true);
   }
 
-  /** The reason why this process is left out; undefined where it is not. */
+  /** Why this process is left out; undefined where it is not. */
   get whyOut(): JechoError | undefined {
     const state = this.#state;
     if (state.is === "refused" || state.is === "removed") return state.why;
@@ -131,12 +131,12 @@ export class GatewayInstallation {
       : undefined;
   }
 
-  /** The one that a consumer at this connection gets events of; undefined where that one has gone. */
+  /** The installation whose output a consumer at this connection gets; undefined where it has gone. */
   seenBy(consumer: Connection): GatewayInstallation | undefined {
     return this.#state.is === "consumers" ? this.#state.own.get(consumer) : this;
   }
 
-  /** The modulator before this one has another state than this. */
+  /** The modulator before this one changed its state. */
   inputChanged(before: InstallationState): void {
     const state = this.#state;
     if (state.is === "gone" || !this.#derived.feeders.isAt(this.producing)) return;
@@ -148,7 +148,7 @@ export class GatewayInstallation {
     }
     const input = this.#input();
     if (state.is === "refused" || state.is === "removed") {
-      // What it is to blame for itself stays so.
+      // A failure of its own stays.
       if (input?.whyOut === undefined && "why" in before && before.why === state.why) this.begin();
     } else if (input?.state.is === "refused" || input?.state.is === "removed") {
       this.#leaveMaker();
@@ -157,13 +157,13 @@ export class GatewayInstallation {
     else if (input.state !== this.#behind) this.#follow();
   }
 
-  /** Called when this process feeds the modulator in one more way. */
+  /** Called when this process feeds the modulator in a second way. */
   fedAnew(): void {
     const { is } = this.#state;
     if (is !== "waiting" && is !== "refused" && is !== "removed") this.#follow();
   }
 
-  /** Follows the modulator before it to its place, for all that feeds a modulator has to come to where it runs. */
+  /** Follows the modulator before it to its place, for all of a modulator's input has to reach the place where it runs. */
   #follow(): void {
     const input = this.#input();
     if (input?.isSettled === false) return;
@@ -174,31 +174,31 @@ export class GatewayInstallation {
     this.begin();
   }
 
-  /** The process that runs it says that it does so no longer. */
+  /** The process that runs it has stopped. */
   failed(why: JechoError): void {
     if (!this.#goesElsewhere(why)) this.#become({ is: "removed", why });
   }
 
-  /** The process that runs it says that it goes on in another tier. */
+  /** The process that runs it has moved it to another tier. */
   tiered(tier: string, why: string): void {
     this.tier = tier;
     this.tierWhy = why;
     if (isRunning(this.#state)) this.#derived.manager.derivedChannels.placed(this.#derived, this);
   }
 
-  /** No answer for so long that nobody waits for it any more. */
+  /** The answer is overdue: nobody waits for it any more. */
   silent(): void {
     if (this.#state.is === "asked") this.#become({ ...this.#state, is: "silent" });
   }
 
-  /** Called when nobody wants the modulator any more. */
+  /** Called when the modulator is no longer wanted. */
   gone(): void {
     if (this.#state.is === "gone") return;
     this.#leaveMaker();
     this.#become({ is: "gone" });
   }
 
-  /** The only way from one state to another: whatever is known by states is written here, and by `Placements.changed`. */
+  /** The only place where the state changes: everything derived from it is updated here, and by `Placements.changed`. */
   #become(next: InstallationState): void {
     const before = this.#state;
     const { names } = this.#derived.manager;
@@ -211,9 +211,9 @@ export class GatewayInstallation {
     names.unanswered.changed(this, before);
     if (before.is === "consumers") for (const own of [...before.own.values()]) own.gone();
     const isOut = next.is === "refused" || next.is === "removed";
-    // Where it is out for the one before it, it goes on with that.
+    // If it is left out because of the modulator before it, it goes on with that one.
     if (isRunning(next) && !isRunning(before)) this.#runsSince = performance.now();
-    // One that ran well for a while begins anew.
+    // One that ran well for a while starts with the shortest delay again.
     else if (isOut && isRunning(before) && performance.now() - this.#runsSince > MOST_RETRY_MS)
       this.#retryMs = RETRY_MS;
     if (isOut && next.why.retry && this.#input()?.whyOut === undefined) {
@@ -224,13 +224,13 @@ export class GatewayInstallation {
     this.tellSettled();
   }
 
-  /** Tells those who wait for it if it is settled: in consumers' processes it is settled when theirs are. */
+  /** Resolves the waiting callers if it is settled. Where consumers run it, it is settled when their installations are. */
   tellSettled(): void {
     if (this.#whenSettled.length > 0 && this.isSettled)
       for (const resolve of this.#whenSettled.splice(0)) resolve();
   }
 
-  /** Installation of the modulator before it, for this process and this consumer; undefined where none is before it. */
+  /** Installation of the modulator before it, for this process and consumer; undefined where there is none. */
   #input(): GatewayInstallation | undefined {
     const { parent } = this.#derived;
     if (parent?.feeders.isAt(this.producing) !== true) return undefined;
@@ -239,7 +239,7 @@ export class GatewayInstallation {
     const isOwn = this.consumer !== undefined && state.is === "consumers";
     const input = isOwn ? parent.placements.ownOf(shared, state, this.consumer) : shared;
     const isOut = input.state.is === "refused" || input.state.is === "removed";
-    // What this process publishes there itself it takes all the same.
+    // Events that this process publishes there directly are taken all the same.
     return isOut && parent.isDirectAt(this.producing) ? undefined : input;
   }
 
@@ -256,7 +256,7 @@ export class GatewayInstallation {
       case "refused":
       case "removed":
         return this.#become({ is: "refused", why: input.why });
-      // It runs behind the other one, which has made its events where it is.
+      // It runs where the modulator before it makes its input.
       case "gateway":
         return this.consumer === undefined ? this.#elsewhere(input.why) : this.#ask(this.consumer);
       case "consumers":
@@ -268,7 +268,7 @@ export class GatewayInstallation {
     }
   }
 
-  /** Goes to the next place, where that is a reason to run it elsewhere. */
+  /** Goes to the next place, if this is a reason to run it elsewhere. */
   #goesElsewhere(why: JechoError): boolean {
     if (this.consumer !== undefined || !ELSEWHERE.has(why.code)) return false;
     if (this.maker === this.producing) this.#elsewhere(why);
@@ -277,8 +277,8 @@ export class GatewayInstallation {
   }
 
   /**
-   * The producer's process does not run it: the gateway's is asked, and without one the consumers' are. These are, too, where they have kept it for the
-   * producer's return: what they have is fed with its events again.
+   * The producer's process does not run it: asks the gateway's process, or without one the consumers'. The consumers' processes are also asked where they
+   * kept it for the producer's return, so that their installations go on.
    */
   #elsewhere(why: JechoError): void {
     const { names } = this.#derived.manager;
@@ -291,12 +291,12 @@ export class GatewayInstallation {
       if (names.modulating?.isOpen) this.#ask(names.modulating, why);
       else this.#become({ is: "consumers", own: new Few(), why });
     };
-    // Who comes back to a gateway that was started again is there sooner than its process is.
+    // Clients return to a restarted gateway earlier than its own process is ready.
     if (names.modulatingAwaited === undefined) ask();
     else void names.modulatingAwaited.then(ask);
   }
 
-  /** @param maker the next to be asked, if that is known */
+  /** @param maker the next one to be asked, if known */
   #asks(maker?: Connection): "asked" | "silent" {
     const { unanswered } = this.#derived.manager.names;
     const isSilent = this.#state.is === "silent" || (maker !== undefined && unanswered.isSilent(maker));
@@ -306,7 +306,7 @@ export class GatewayInstallation {
   #ask(maker: Connection, why = this.#whyOwn): void {
     const { manager, placements } = this.#derived;
     if (maker === this.consumer) {
-      // It would be sent the modulator, and fed with the channel's own events.
+      // It would get the modulator, and the channel's own events.
       const missing = maker.subject?.missing("subscribe", manager.name);
       if (missing !== undefined) return this.#become({ is: "refused", why: missing });
     }
@@ -343,7 +343,7 @@ export class GatewayInstallation {
   }
 
   #unanswered(maker: Connection, why: JechoError | undefined, error: JechoError): void {
-    // Its producers are being removed, and with the last of them this.
+    // Its producers are being removed, and this installation with the last of them.
     if (maker === this.producing && this.consumer === undefined) return;
     if (maker === this.consumer) return this.gone();
     this.#leaveMaker();
@@ -356,9 +356,9 @@ export class GatewayInstallation {
   }
 
   /**
-   * Makes sure that a modulator away from its producer is fed: by that process, or by who runs the modulator before it.
-   * Events count from the moment that the feeding process knows that it is to send. Where the producer is not yet open,
-   * that is its first word.
+   * Makes sure that a modulator away from its producer is fed: by that process, or by the one that runs the modulator before it.
+   * Events count from the moment when the feeding process knows that it has to send them: where the producer is not yet open,
+   * from its first message.
    */
   #assureFeeding(assured: () => void): void {
     const { producing } = this;
@@ -383,7 +383,7 @@ export class GatewayInstallation {
     }
   }
 
-  /** The order to a process that runs the modulator in the producing one's stead, or for itself alone. */
+  /** The part of the request for a process that runs the modulator in the producer's stead, or for itself. */
   #instead(): Instead {
     const { producing } = this;
     const { manager, parent, feeders } = this.#derived;
@@ -398,11 +398,11 @@ export class GatewayInstallation {
     };
   }
 
-  /** Tells the process that runs it, or has been asked to, to remove it. */
+  /** Has it removed by the process that runs it, or was asked to. */
   #leaveMaker(): void {
     const { maker, producing } = this;
     const process = maker === producing && this.consumer === undefined ? 0 : producing.process;
-    // A process that was cut off may come back to what has run in its stead.
+    // A process that was cut off may come back to the modulators that ran in its stead.
     const returns = process !== 0 && producing.isCut && this.#derived.manager.home === "here";
     maker?.send({ kind: "Remove", derived: this.#derived.channel.number, process, returns });
   }

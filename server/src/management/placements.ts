@@ -6,7 +6,7 @@ import type { DerivedChannel } from "./derived-channel.ts";
 import { GatewayInstallation, type InstallationState } from "./installation.ts";
 import type { GatewayProducer } from "./producers.ts";
 
-/** A modulator's place for one producing process; `maker` runs it for everybody, where one does. */
+/** A modulator's place for one producing process. `maker` runs it for all consumers; undefined where none does. */
 export interface ModulatorStanding {
   readonly producing: Connection;
   readonly maker: Connection | undefined;
@@ -20,7 +20,7 @@ const AT = { producer: 0, gateway: 1, consumer: 2, nowhere: 3 } as const;
 /** A request to install a modulator, for whichever process. */
 export type WantedInstallation = Pick<Install, "channel" | "derived" | "modulator" | "behind" | "by">;
 
-/** The installations as somebody sees them: how many are in which states, and the first reasons why they are not running. */
+/** A summary of installations: how many are in which states, and the first reasons why some are not running. */
 interface Seen {
   running: number;
   asked: number;
@@ -39,13 +39,13 @@ export class Placements {
   readonly #derived: DerivedChannel;
   /** Installations by the producing process. */
   readonly #installations = new Few<Connection, GatewayInstallation>();
-  /** Processes that were cut off, and whose modulators consumers' processes keep for their return, by number: why they run there, and until when. */
+  /** Processes that were cut off, by number, whose modulators are kept by consumers' processes: why they run there, and until when they are kept. */
   readonly #kept = new Few<number, { readonly why: JechoError; readonly until: number }>();
   /** Consumers that are to be opened. */
   readonly #joining = new Set<GatewayConsumer>();
-  /** Resolves for those that wait for an answer. */
+  /** Resolves when an answer has come. */
   #change: PromiseWithResolvers<void> | undefined;
-  /** Processes that were ever asked to run it: what such a process says of it may be late, and is no lie. */
+  /** Processes that were ever asked to run it: a message from one of them may be late, but is allowed. */
   readonly #asked = new WeakSet<Connection>();
   #ended: JechoError | undefined;
 
@@ -53,7 +53,7 @@ export class Placements {
     this.#derived = derived;
   }
 
-  /** A consumer is to be opened: each present producing process is asked to run the modulator, where it is not. */
+  /** A consumer is to be opened: asks each present producing process to run the modulator, unless it does. */
   join(consumer: GatewayConsumer): void {
     const { feeders, manager } = this.#derived;
     this.#joining.add(consumer);
@@ -64,7 +64,7 @@ export class Placements {
         this.ownOf(installation, installation.state, consumer.connection);
   }
 
-  /** A consumer that has joined is open, or will not be. */
+  /** A joining consumer is open, or will not be. */
   joinNoMore(consumer: GatewayConsumer): void {
     this.#joining.delete(consumer);
     this.#derived.manager.names.joining.delete(consumer);
@@ -89,8 +89,8 @@ export class Placements {
   }
 
   /**
-   * Resolves when a consumer that has joined may be opened: for each present producing process the modulator runs, or that process is left
-   * out; or when it is to be none any more.
+   * Resolves when a joining consumer may be opened: each present producing process runs the modulator or is left out; or when the consumer is
+   * no longer wanted.
    *
    * @throws JechoError why the modulator runs for none of them
    */
@@ -101,7 +101,7 @@ export class Placements {
     }
   }
 
-  /** Whoever waits for an answer looks again. */
+  /** Has all waiting callers look again. */
   wake(): void {
     this.#change?.resolve();
     this.#change = undefined;
@@ -112,15 +112,15 @@ export class Placements {
     if (state.is !== "installing") return false;
     if (this.#ended !== undefined) throw this.#ended;
     const { running, asked, silent, refused, removed } = this.#seenBy(connection);
-    // As long as nobody runs it, the silent are waited for, too.
+    // While nobody runs it, silent processes are waited for, too.
     if (!state.isLate && (asked > 0 || (running === 0 && silent > 0))) return true;
-    // Of one that comes back, who runs the modulator for it may come back, too.
+    // For a returning process, the process that ran its modulator may return, too.
     const why = removed ?? (state.comesBack ? undefined : refused);
     if (running === 0 && why !== undefined) throw why;
     return false;
   }
 
-  /** @param consumer undefined: whatever it is for each consumer, where these run it for themselves */
+  /** @param consumer undefined for all consumers, where these run it for themselves */
   #seenBy(consumer: Connection | undefined): Seen {
     const seen: Seen = { running: 0, asked: 0, silent: 0, refused: undefined, removed: undefined };
     for (const one of this.#installations.values()) {
@@ -136,17 +136,17 @@ export class Placements {
   }
 
   /**
-   * The reason why nobody runs the modulator, and nobody will as long as no other producer comes: it was
-   * removed somewhere, and has no place elsewhere. Undefined otherwise.
+   * Why nobody runs the modulator, and nobody will until another producer comes: it was removed, and has no
+   * other place. Undefined otherwise.
    *
-   * @param consumer for whose consumers; by default for anybody's
+   * @param consumer the consumers' connection; default: all
    */
   whyOver(consumer?: Connection): JechoError | undefined {
     const { running, asked, silent, removed } = this.#seenBy(consumer);
     return running + asked + silent === 0 ? removed : undefined;
   }
 
-  /** The type that is made of this process' events, by whoever does so first; undefined for that of what is taken. */
+  /** The type made of this process's events, by the first process that makes it; undefined for the input's type. */
   madeOf(producing: Connection): Type | undefined {
     const shared = this.#installations.get(producing);
     if (shared?.state.is !== "consumers") return shared?.made;
@@ -154,7 +154,7 @@ export class Placements {
     return undefined;
   }
 
-  /** The installation for this process: the present one, or a new one. */
+  /** The installation for this process, an existing or a new one. */
   of(producing: Connection): GatewayInstallation {
     let installation = this.#installations.get(producing);
     if (installation === undefined) {
@@ -193,29 +193,29 @@ export class Placements {
     return kept !== undefined && kept.until >= performance.now() ? kept.why : undefined;
   }
 
-  /** A process feeds it from now on, or in a second way. */
+  /** A process begins to feed it, or does so in a second way. */
   feed(producing: Connection): void {
     const known = this.#installations.get(producing);
     if (known === undefined) this.of(producing);
     else known.fedAnew();
   }
 
-  /** Resolves when that for this process has an answer, yes or no; undefined where there is nothing to wait for. */
+  /** Resolves when the installation for this process was answered, with yes or no; undefined where there is nothing to wait for. */
   settled(producing: Connection): Promise<void> | undefined {
     const installation = this.#installations.get(producing);
     return installation?.isSettled === false ? installation.settled() : undefined;
   }
 
-  /** The modulator before this one has another state than this for a process, or in a consumer's process. */
+  /** The modulator before this one changed its state for a process, or in a consumer's process. */
   inputChanged({ producing, consumer }: GatewayInstallation, before: InstallationState): void {
     const shared = this.#installations.get(producing);
     const own = consumer !== undefined && shared?.state.is === "consumers" && shared.state.own.get(consumer);
     if (own) own.inputChanged(before);
-    // That of all consumers may be settled with that of one.
+    // A consumer's installation may settle the one for all consumers.
     shared?.inputChanged(before);
   }
 
-  /** An installation has another state than this: everybody whom that concerns hears of it. Called by `become` alone. */
+  /** An installation has changed from this state: tells everybody concerned. Only called by `become`. */
   changed(installation: GatewayInstallation, before: InstallationState): void {
     const { producing, consumer, state } = installation;
     const { manager } = this.#derived;
@@ -231,7 +231,7 @@ export class Placements {
     for (const child of [...this.#derived.children.values()])
       child.placements.inputChanged(installation, before);
     this.wake();
-    // Of what consumers run for themselves each hears when it has it.
+    // Consumers that run it for themselves are told when each has it.
     const isTold = state.is !== "gone" && state.is !== "asked" && state.is !== "consumers";
     if (state.is === "refused" || state.is === "removed") manager.derivedChannels.checkOver(this.#derived);
     if (isTold && (state.is !== "waiting" || installation.isSilent))
@@ -244,7 +244,7 @@ export class Placements {
     return false;
   }
 
-  /** Whether nobody at this connection was a consumer before. */
+  /** Whether this connection had no consumer before. */
   isNew(connection: Connection): boolean {
     for (const { connection: theirs, state } of this.#joining)
       if (theirs === connection && state.is === "installing" && state.comesBack) return false;
@@ -260,7 +260,7 @@ export class Placements {
   }
 
   /**
-   * The process that runs the modulator, or is asked to, says that it failed.
+   * The process that runs the modulator, or was asked to, reports a failure.
    *
    * @throws JechoError `FRAME_UNEXPECTED` where it was never asked to
    */
@@ -270,12 +270,12 @@ export class Placements {
     this.#madeBy(from, process)?.failed(why);
   }
 
-  /** The process that runs the modulator says that it goes on in another tier. */
+  /** The process that runs the modulator has moved it to another tier. */
   tiered(from: Connection, process: number, tier: string, why: string): void {
     this.#madeBy(from, process)?.tiered(tier, why);
   }
 
-  /** The installation that this connection runs for a process, or is asked to; with 0 for its own. */
+  /** The installation that this connection runs for a process, or was asked to; 0: for its own. */
   #madeBy(maker: Connection, process: number): GatewayInstallation | undefined {
     for (const shared of this.#installations.values()) {
       if (process === 0 ? shared.producing !== maker : shared.producing.process !== process) continue;
@@ -295,19 +295,19 @@ export class Placements {
     this.#asked.add(connection);
   }
 
-  /** The producer that this connection makes derived events for in another's stead. */
+  /** The producer in whose stead this connection makes derived events. */
   standIn(maker: Connection, producer: GatewayProducer | undefined): GatewayProducer | undefined {
     if (producer === undefined || this.#installations.get(producer.connection)?.maker !== maker)
       return undefined;
     return producer;
   }
 
-  /** Whether the connection runs it for its own producers, or is asked to. */
+  /** Whether the connection runs it for its own producers, or was asked to. */
   isAtProducer(connection: Connection): boolean {
     return this.#installations.get(connection)?.maker === connection;
   }
 
-  /** Whether the modulator's place for this process is known, even as nowhere. */
+  /** Whether the modulator's place for this process is known, even if it is nowhere. */
   hasPlace(producing: Connection): boolean {
     return this.#installations.get(producing)?.isSettled === true;
   }
@@ -317,25 +317,25 @@ export class Placements {
     return this.#installations.get(producing)?.state.is === "consumers";
   }
 
-  /** Whether another process runs it for this one, or is asked to. */
+  /** Whether another process runs it for this one, or was asked to. */
   isElsewhere(producing: Connection): boolean {
     const maker = this.#installations.get(producing)?.maker;
     return maker !== undefined && maker !== producing;
   }
 
-  /** Whether the connection runs it for everybody, or is asked to. */
+  /** Whether the connection runs it for all consumers, or was asked to. */
   isMaker(connection: Connection): boolean {
     return this.isAtProducer(connection) || this.makers().has(connection);
   }
 
-  /** Whether the modulator runs there for the consumers of that process alone. */
+  /** Whether the connection runs the modulator for its own consumers only. */
   isOwn(consumer: Connection): boolean {
     for (const { state } of this.#installations.values())
       if (state.is === "consumers" && state.own.has(consumer)) return true;
     return false;
   }
 
-  /** Everybody who runs it, or is asked to. */
+  /** All connections that run it, or were asked to. */
   connections(): Set<Connection> {
     const all = new Set<Connection>();
     for (const { maker, state } of this.#installations.values()) {
@@ -346,7 +346,7 @@ export class Placements {
     return all;
   }
 
-  /** Connections that make events of the derived channel in others' stead, and of which processes' events. */
+  /** Connections that make the derived channel's events in producers' stead, each with the producing processes. */
   makers(): Map<Connection, number[]> {
     const makers = new Map<Connection, number[]>();
     for (const { maker, producing } of this.#installations.values()) {
@@ -356,7 +356,7 @@ export class Placements {
     return makers;
   }
 
-  /** Connections that make events for this consumer's process in others' stead, and of which processes' events. */
+  /** Connections that make events for this consumer's process in producers' stead, each with the producing processes. */
   *standInsFor(consumer: Connection): Generator<{ maker: Connection; process: number }> {
     for (const installation of this.#installations.values()) {
       const { maker, producing } = installation.seenBy(consumer) ?? installation;
@@ -365,7 +365,7 @@ export class Placements {
     }
   }
 
-  /** The modulator's place for each producing process, as operators are shown it. */
+  /** The modulator's place for each producing process, for operators. */
   *standings(): Generator<ModulatorStanding> {
     const numbers = this.#derived.feeders.numbers();
     for (const installation of this.#installations.values()) {
@@ -385,7 +385,7 @@ export class Placements {
     }
   }
 
-  /** The placements as consumers at this connection are told them. */
+  /** The placements for consumers at this connection. */
   describe(consumer: Connection): Placement[] {
     const numbers = this.#derived.feeders.numbers();
     const described: Placement[] = [];
@@ -417,24 +417,24 @@ export class Placements {
       if (whyOut !== undefined) yield [producing, whyOut];
   }
 
-  /** A process produces here no more. */
+  /** A process no longer produces here. */
   remove(producing: Connection): void {
     this.#installations.get(producing)?.gone();
   }
 
-  /** A process has no consumers any more, of this channel or of those derived from it. */
+  /** A process has no more consumers of this channel or of those derived from it. */
   leave(consumer: Connection): void {
     for (const { state } of this.#installations.values())
       if (state.is === "consumers") state.own.get(consumer)?.gone();
   }
 
-  /** The gateway's process for modulators has gone, or has another connection: what ran there is asked for again. */
+  /** The gateway's process for modulators has gone, or has another connection: its modulators are asked for again. */
   lostMaker(maker: Connection): void {
     for (const installation of [...this.#installations.values()])
       if (installation.maker === maker && installation.producing !== maker) installation.begin();
   }
 
-  /** @param why those who still wait to be its consumers are not */
+  /** @param why the error for those that still wait to be its consumers */
   end(why: JechoError | undefined): void {
     this.#ended = why;
     for (const installation of [...this.#installations.values()]) installation.gone();

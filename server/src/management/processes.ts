@@ -4,7 +4,7 @@ import type { Connection } from "../connections/connection.ts";
 
 /** Time that the number of a process is kept after its connection broke. */
 const RETURN_MS = 60_000;
-/** Largest number of kept numbers; beyond it, those of the longest gone go. */
+/** Most kept numbers; beyond, the oldest are forgotten. */
 const MOST_GONE = 4096;
 const MAX_INSTANCE_LENGTH = 64;
 
@@ -14,22 +14,22 @@ interface ProducingProcess {
 }
 
 /**
- * The numbers of producing processes. A process that comes back after a broken connection has the number that it had, so that what
- * runs elsewhere in its stead goes on with its state.
+ * The numbers of producing processes. A process that returns after a broken connection gets its former number, so that modulators that
+ * run in its stead keep their state.
  */
 export class Processes {
-  /** Processes by the secret name that each has for itself. */
+  /** Processes by their secret names. */
   readonly #known = new Map<string, ProducingProcess>();
   readonly #instances = new Map<Connection, string>();
-  /** The names of those without a connection, the longest gone first. */
+  /** The names of those without a connection, oldest first. */
   readonly #gone = new Map<string, NodeJS.Timeout>();
-  // Random, so that processes at a gateway that was started again do not have the numbers that others had.
+  // Random, so that a restarted gateway does not give other processes the same numbers.
   #next = randomInt(1, 2 ** 31);
 
   /**
-   * A process is to produce at this connection. Its former connection, if it is still there, ends: nobody reads it any more.
+   * A process begins to produce at this connection. Its former connection, if any, is ended.
    *
-   * @param instance the process' secret name; "" for none, and a number that no later connection gets
+   * @param instance the process's secret name; "" for none, which gets a number that is never reused
    * @throws JechoError `ARGUMENT_INVALID`
    */
   enter(connection: Connection, instance: string): void {
@@ -54,7 +54,7 @@ export class Processes {
   left(connection: Connection): void {
     const instance = this.#instances.get(connection);
     this.#instances.delete(connection);
-    // It may have another one.
+    // It may have another connection by now.
     if (instance === undefined || this.#known.get(instance)?.connection !== connection) return;
     const timer = setTimeout(() => this.#forget(instance), RETURN_MS).unref();
     this.#gone.set(instance, timer);

@@ -10,7 +10,7 @@ export interface ProducerManager {
   removeProducer(producer: GatewayProducer): void;
 }
 
-/** The derived channel, by its name, that a direct producer publishes into. */
+/** The name of a derived channel, into which a direct producer publishes. */
 export interface ProducerOutlet {
   /** The derived channel that has the name at present. */
   readonly derived: { readonly channel: Channel } | undefined;
@@ -20,7 +20,7 @@ export interface ProducerOutlet {
 
 /** A producer, as its channel's manager knows it. */
 export class GatewayProducer {
-  // What each run needs comes first, for it to lie together in memory.
+  // Fields that each run needs come first, so that they are adjacent in memory.
   readonly connection: Connection;
   /** The manager's. */
   readonly channel: Channel;
@@ -32,11 +32,11 @@ export class GatewayProducer {
   readonly manager: ProducerManager;
   /** Whether the producer's process can run modulators. */
   readonly modulates: boolean;
-  /** The source that its events are counted by, and the counts of its newest event and urgent event when it was opened. */
+  /** Its source, and the counts of its newest usual and urgent event when it was opened. */
   readonly source: bigint;
   readonly raised: bigint;
   readonly raisedUrgent: bigint;
-  /** Bytes that are kept for it, on account of its connection's parties. */
+  /** Bytes kept for it, on account of its connection's parties. */
   keptBytes = 0;
 
   constructor(
@@ -59,7 +59,7 @@ export class GatewayProducer {
     this.raisedUrgent = raisedUrgent;
   }
 
-  /** Count of its newest event, or urgent event, as far as the gateway has heard. */
+  /** Count of its newest usual or urgent event, as far as the gateway knows. */
   raisedBy(urgent: boolean): bigint {
     const taken = BigInt(this.channel.lanes.raisedOf(this.source, urgent));
     const opened = urgent ? this.raisedUrgent : this.raised;
@@ -73,10 +73,10 @@ const NONE: readonly Producers[] = [];
 export class Producers {
   readonly #own = new Few<number, GatewayProducer>();
   readonly #others: readonly Producers[];
-  /** Processes whose first producers wait for what is installed at the channel. */
+  /** Processes whose first producers wait for the channel's modulators. */
   readonly #admitting = new Few<Connection, Promise<void>>();
 
-  /** @param others whose producers are among these, too */
+  /** @param others further producers that belong to these */
   constructor(others = NONE) {
     this.#others = others;
   }
@@ -99,7 +99,7 @@ export class Producers {
     this.#own.set(producer.number, producer);
   }
 
-  /** @returns true where its process has no other here */
+  /** @returns whether it is the only one of its process here */
   remove({ number, connection }: GatewayProducer): boolean {
     this.#own.delete(number);
     if (this.isAt(connection)) return false;
@@ -115,7 +115,7 @@ export class Producers {
     return this.#own.get(number);
   }
 
-  /** The producer whose events are counted by this source. */
+  /** The producer with this source. */
   ofSource(source: bigint): GatewayProducer | undefined {
     if (source === 0n) return undefined;
     for (const producer of this) if (producer.source === source) return producer;
@@ -173,9 +173,9 @@ export class Producers {
   }
 
   /**
-   * A process' events count when this has come to pass, whichever of its producers waits for it.
+   * A process's events count once this has happened, whichever of its producers waits for it.
    *
-   * @returns false where they have gone meanwhile, be it to come again
+   * @returns false where its producers have gone meanwhile, even if they are back
    */
   async admit(connection: Connection, installing?: Promise<void>): Promise<boolean> {
     if (installing !== undefined) this.#admitting.set(connection, installing);

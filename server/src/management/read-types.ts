@@ -8,7 +8,7 @@ interface ReadType {
   consumers: number;
 }
 
-/** The types that the consumers of one channel read by, and which of the types that are written there none of them can read. */
+/** The types by which one channel's consumers read, and the written types that none of them can read. */
 export class ReadTypes {
   readonly #read = new Few<bigint, ReadType>();
   /** Consumers that have a type. */
@@ -18,7 +18,7 @@ export class ReadTypes {
 
   /** The type with this schema, if one of them reads by it. */
   find(schema: Uint8Array): Type | undefined {
-    // Thousands that come back at once are most often of one program, and a token takes longer than a look.
+    // Thousands that return at once are mostly one program: comparing bytes is faster than computing a token.
     if (this.#newest !== undefined && Buffer.compare(this.#newest.schema, schema) === 0) return this.#newest;
     return this.#read.get(tokenOf(schema))?.type;
   }
@@ -40,8 +40,8 @@ export class ReadTypes {
   /**
    * Looks again whether anybody can read a type.
    *
-   * @param consumers in all: those without a type can read any
-   * @returns "unread" where nobody can, "newly" where that has just come to be so, "read" where somebody can or nobody is there
+   * @param consumers number of all consumers: those without a type can read any
+   * @returns "unread" where none can, "newly" where that is new, "read" where one can or none is there
    */
   review(written: Type, consumers: number): "read" | "unread" | "newly" {
     const { token } = written;

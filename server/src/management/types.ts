@@ -2,12 +2,12 @@ import { JechoError, type Type, typeFromSchema } from "@jecho/shared";
 import { Few, tokenOf } from "@jecho/shared/internal";
 import { LimitReached } from "../gateway/limit-reached.ts";
 
-/** The name server's types, by token, for readers that never saw them: each for as long as somebody writes it. */
+/** The name server's types by token, for readers that do not know them; each is kept as long as somebody writes it. */
 export class TypeRegistry {
   readonly #mostBytes: number;
   readonly #types = new Map<bigint, { readonly type: Type; uses: number }>();
 
-  /** @param mostBytes of a schema */
+  /** @param mostBytes largest schema, in bytes */
   constructor(mostBytes: number) {
     this.#mostBytes = mostBytes;
   }
@@ -24,7 +24,7 @@ export class TypeRegistry {
     if (held !== undefined && --held.uses === 0) this.#types.delete(token);
   }
 
-  /** The type with this schema: the one that is held, where there is one. @throws JechoError `TYPE_INVALID` */
+  /** The type with this schema, the held one where there is one. @throws JechoError `TYPE_INVALID` */
   typeOf(schema: Uint8Array): Type {
     if (schema.byteLength > this.#mostBytes)
       throw new LimitReached(
@@ -49,7 +49,7 @@ export class TypeRegistry {
   }
 }
 
-/** The types of one channel's events: those that its present producers write, and those that kept events were written with. */
+/** The types of one channel's events: of its present producers, and of kept events. */
 export class WrittenTypes {
   readonly #registry: TypeRegistry;
   readonly #present = new Few<bigint, Type>();
@@ -57,7 +57,7 @@ export class WrittenTypes {
 
   readonly #most: number;
 
-  /** @param most that may be written at a time, and as many that were */
+  /** @param most most types written at a time, and as many of kept events */
   constructor(registry: TypeRegistry, most: number) {
     this.#registry = registry;
     this.#most = most;
@@ -73,7 +73,7 @@ export class WrittenTypes {
     return this.#present.values();
   }
 
-  /** All types that events to come may have. */
+  /** All types that further events may have. */
   all(): Set<Type> {
     return new Set([...this.#past.values(), ...this.#present.values()]);
   }
@@ -87,7 +87,7 @@ export class WrittenTypes {
     return this.#present.get(token) ?? this.#past.get(token);
   }
 
-  /** A producer writes it. @returns false where that is nothing new */
+  /** Adds a producer's type. @returns false where it was known */
   add(type: Type): boolean {
     if (this.#present.has(type.token)) return false;
     this.#present.set(type.token, type);
@@ -95,7 +95,7 @@ export class WrittenTypes {
     return true;
   }
 
-  /** Kept events are written with it, though nobody may write it any more. */
+  /** Adds a type of kept events, which perhaps nobody writes any more. */
   remember(type: Type): void {
     if (this.#past.has(type.token)) return;
     this.#past.set(type.token, type);
@@ -107,7 +107,7 @@ export class WrittenTypes {
     }
   }
 
-  /** The last producer has gone. @param isKept what it wrote is kept */
+  /** The type's last producer has gone. @param isKept whether events of it are kept */
   leave(isKept: boolean): void {
     for (const type of this.#present.values()) {
       if (isKept) this.remember(type);
@@ -126,7 +126,7 @@ export class WrittenTypes {
    * A channel is typed or untyped for all its present producers.
    *
    * @param channel its name
-   * @param producers how many there are already
+   * @param producers number of present producers
    * @throws JechoError `TYPE_MISMATCH`, `OVERLOADED`
    */
   checkWriter(type: Type | undefined, channel: string, producers: number): void {
@@ -142,8 +142,8 @@ export class WrittenTypes {
   }
 
   /**
-   * Checks that a reader's declared type matches what one of the present producers writes: of others the reader hears
-   * when their events come.
+   * Checks that a reader's declared type matches that of one present producer. The reader is told of others when their
+   * events come.
    *
    * @throws JechoError `TYPE_MISMATCH`
    */

@@ -1,32 +1,32 @@
 import type { Connection } from "../connections/connection.ts";
 import { Deadlines } from "../connections/deadlines.ts";
 
-/** An installation, as far as its process is waited for. */
+/** The part of an installation that is used here. */
 interface Answerable {
   readonly state: AnswerState;
-  /** The process has not answered in time. */
+  /** Called when the process has not answered in time. */
   silent(): void;
 }
 
 type AnswerState = { readonly is: string; readonly maker?: Connection | undefined };
 
-/** The processes that nobody waits for any more, since they have not answered an installation. */
+/** The processes that are no longer waited for, because they did not answer an installation. */
 export class Unanswered {
   readonly #deadlines: Deadlines<Answerable>;
   /** Installations that these processes have not answered. */
   readonly #silent = new Map<Connection, Set<Answerable>>();
 
-  /** @param timeoutMs that an answer is waited for */
+  /** @param timeoutMs longest time for an answer */
   constructor(timeoutMs: number) {
     this.#deadlines = new Deadlines(timeoutMs, installation => installation.silent());
   }
 
-  /** Whether this process has been silent for so long. Nobody waits for its next answer, either. */
+  /** Whether this process did not answer in time. Its next answer is not waited for, either. */
   isSilent(maker: Connection): boolean {
     return this.#silent.has(maker);
   }
 
-  /** An installation has another state than this. */
+  /** An installation changed from this state. */
   changed(installation: Answerable, before: AnswerState): void {
     const { state } = installation;
     if (before.is === "asked") this.#deadlines.delete(installation);

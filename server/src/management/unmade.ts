@@ -3,7 +3,7 @@ import type { Channel } from "../delivery/channel.ts";
 import type { GatewayLanes, SourceAt } from "../delivery/lanes.ts";
 import type { GatewayProducer } from "./producers.ts";
 
-/** A derived channel, as far as it matters here. */
+/** The part of a derived channel that is used here. */
 interface Derived {
   readonly channel: Channel;
   readonly placements: {
@@ -13,10 +13,10 @@ interface Derived {
   };
 }
 
-/** Time for a process that was asked to run a modulator in a producer's stead to hand on what it has made by now. */
+/** Time that a process which runs a modulator in a producer's stead has to send its output so far. */
 const AT_WORK_MS = 5000;
 
-/** Tells consumers of derived channels where the raw sources are that no modulator speaks of, for them to miss what no modulator gets (PROV-5). */
+/** Tells consumers of derived channels the positions of raw sources that no modulator accounts for, so that they know what they miss (PROV-5). */
 export class UnmadeSources {
   readonly #lanes: GatewayLanes;
   readonly #derivations: Iterable<Derived>;
