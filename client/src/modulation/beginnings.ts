@@ -5,11 +5,11 @@ export interface SourceBeginning {
   /** The producer's number at the present connection. */
   readonly producer: number;
   readonly source: TrackedSource;
-  /** Count of its newest event until then. */
+  /** Count of its newest event before that. */
   readonly reached: number;
 }
 
-/** The beginning of a modulator that is being installed: in each source, the first position that was met. */
+/** The first known position in each source, for a modulator that is being installed. */
 export class Beginnings {
   readonly wire: string;
   readonly #bySource = new Map<string, SourceBeginning>();

@@ -16,7 +16,7 @@ export class Delegates {
     this.#modulation = modulation;
   }
 
-  /** The producer of a channel that modulators ask: the first with a delegate, or else the first. */
+  /** The producer of a channel that serves modulators: the first with a delegate, or else the first. */
   of(base: string): ProducerEndpoint | undefined {
     let first: ProducerEndpoint | undefined;
     for (const producer of this.#index.producersNamed(base)) {

@@ -28,16 +28,16 @@ interface DerivingParts {
   readonly traced: TracedRuns | undefined;
 }
 
-/** Time after which a position says how far a modulator is, where no run has said it. */
+/** Time after which a position accounts for what no run has accounted for. */
 const STATED_MS = 1000;
-/** Lanes whose positions go out as one message: some tens of KiB. */
+/** Most positions in one message: some tens of KiB. */
 const STATED_TOGETHER = 512;
-/** The source of output made before any event has come. */
+/** The source of output made before any event. */
 const NO_SOURCE = 0n;
 
 /**
- * Counts the output of modulators here, says what of their input it accounts for, and gives it to the consumers of this
- * process and, where somebody elsewhere listens, to the gateway.
+ * Counts the output of modulators here, adds its provenance, and gives it to the consumers of this process and, where it is
+ * wanted elsewhere, to the gateway.
  */
 export class Deriving {
   readonly #index: EndpointIndex;
@@ -50,9 +50,9 @@ export class Deriving {
   readonly #synchronous: SynchronousEvents;
   readonly #traced: TracedRuns | undefined;
   readonly #kept = new Kept();
-  /** Beginnings of modulators that are being installed, by their numbers at the host. */
+  /** Beginnings of modulators that are being installed, by their hosted numbers. */
   readonly #ordered = new Map<number, Beginnings>();
-  /** Lanes whose modulators have been through more than was said. */
+  /** Lanes whose modulators have been through more than was accounted for. */
   readonly #unstated = new Map<Lane, Installation>();
   #stating: ReturnType<typeof setTimeout> | undefined;
 
@@ -69,11 +69,11 @@ export class Deriving {
   }
 
   /**
-   * A modulator is to be installed: it takes what comes from now on, whenever it is said to be there.
+   * A modulator is being installed: it takes events from now on, even if its installation is reported later.
    *
-   * @param hosted its number at the host
-   * @param feed what it takes that is raised or made here
-   * @param wire what feeds it over the wire; "" for nothing
+   * @param hosted its hosted number
+   * @param feed name of its input from this process
+   * @param wire name of its feed over the wire; "" for none
    */
   ordered(hosted: number, feed: string, parent: Installation | undefined, wire: string): void {
     const beginnings = new Beginnings(wire);
@@ -96,13 +96,13 @@ export class Deriving {
     this.#ordered.delete(hosted);
   }
 
-  /** A feed has met a source that modulators which are to be installed take, too. */
+  /** A feed has a new source, which modulators that are being installed take, too. */
   met(wire: string, producer: number, source: TrackedSource, reached: number): void {
     for (const beginnings of this.#ordered.values())
       if (beginnings.wire === wire) beginnings.add(producer, source, reached);
   }
 
-  /** A modulator is there: it accounts for what it was given since it was ordered. */
+  /** A modulator is installed: it accounts for its input since `ordered`. */
   installed(installation: Installation): void {
     const beginnings = this.#ordered.get(installation.hosted);
     this.#ordered.delete(installation.hosted);
@@ -117,12 +117,12 @@ export class Deriving {
   again(installation: Installation): void {
     const { lanes, number, producers } = installation;
     lanes.get(NO_SOURCE)?.address(number, producers[0] ?? 0);
-    // The sources that its feed has met meanwhile.
+    // The sources that its feed has got meanwhile.
     for (const [source, { usual, urgent }] of lanes)
       if (source !== NO_SOURCE) this.#address(installation, source, usual.producer || urgent.producer);
   }
 
-  /** A producer here is open: the modulators of its channel account for what it raises from now on. */
+  /** A producer here is open: the modulators of its channel account for its events from now on. */
   opened(producer: ProducerEndpoint): void {
     for (const installation of this.#modulation.installed.madeOf(producer.channel).keys())
       if (installation.process === 0) this.#beginOwn(installation, producer);
@@ -136,7 +136,7 @@ export class Deriving {
    * A modulator takes a source's events from now on.
    *
    * @param producer its number at the present connection
-   * @param reached count of its newest event until now
+   * @param reached count of its newest event so far
    */
   begin(installation: Installation, producer: number, source: TrackedSource, reached: number): void {
     const lane = this.#laneOf(installation, source.id, source.urgent);
@@ -146,7 +146,7 @@ export class Deriving {
     if (!isNew) return;
     const { number, isTold, former } = installation;
     if (number !== 0) this.#reception.begun(number, lane);
-    // A coming consumer is told where the modulator begins, once the output of its earlier state has been sent.
+    // A coming consumer is told the modulator's first position, after the output of its earlier state.
     const waits = !isTold || former.some(lanes => lanes.owe) || this.#hold.isHeld(installation);
     if (lane.isAddressed && !waits) this.#outbox.place(lane);
   }
@@ -162,12 +162,12 @@ export class Deriving {
       for (const lane of pair) {
         lane.address(channel, producer);
         if (lane.coverage !== undefined) this.#stateSoon(lane, installation);
-        // What a modulator makes in another process' stead waits for both: the word on who wants it, and its feed's on the source.
+        // Output made in another process's stead waits for two messages: the demand for it, and the feed's position of the source.
         if (process !== 0 && elsewhere > 0 && lane.isAddressed && lane.owes) this.#outbox.resume(lane);
       }
   }
 
-  /** A modulator has restarted, without its state: its output is counted anew, so that consumers see that. */
+  /** A modulator was restarted without its state: its output gets new sources, by which consumers see that. */
   restarted(installation: Installation): void {
     this.state();
     const former = [...installation.lanes.values()];
@@ -186,7 +186,7 @@ export class Deriving {
     }
   }
 
-  /** A modulator has been through a stretch of what it is fed with. */
+  /** A modulator has been through a stretch of its input. */
   seen(installation: Installation, { source, after, through }: Provenance): void {
     const lane = this.#laneOf(installation, source.id, source.urgent);
     lane.coverage ??= new Coverage(source as TrackedSource, after);
@@ -199,7 +199,7 @@ export class Deriving {
     this.stateLater();
   }
 
-  /** Has `state` called in a while: modulators have been through something. */
+  /** Has `state` called soon, for modulators have been through something. */
   stateLater(): void {
     if (this.#stating !== undefined) return;
     this.#stating = setTimeout(() => {
@@ -209,7 +209,7 @@ export class Deriving {
     (this.#stating as { unref?: () => void }).unref?.();
   }
 
-  /** Says what modulators have been through and no run has said. @param only the one that is meant; undefined for all */
+  /** Sends the positions of modulators that no run has stated. @param only one modulator; undefined for all */
   state(only?: Installation): void {
     this.#modulation.runs.tellSeen(only);
     const unstated = [...this.#unstated].filter(([, one]) => only === undefined || only === one);
@@ -235,12 +235,12 @@ export class Deriving {
     }
     if (installation.number === 0)
       for (const consumer of this.#takersBack(installation)) this.#reception.statedFor(consumer, lane);
-    // What is held is said when it is sent.
+    // A held position is stated when it is sent.
     const { number, elsewhere, isTold, lanes } = installation;
     if (number === 0 || this.#hold.isHeld(installation)) return false;
     this.#reception.stated(number, lane);
     this.#feeds.passed(number, of);
-    // A lane with runs to send again, or without a number, says its position with those. One of an earlier incarnation says none.
+    // A lane with runs to send again, or without a number, states its position with those. One of an earlier incarnation states none.
     const isSent = lane.isAddressed && lane.unconfirmed.length === 0;
     const isPresent = lanes.get(source.id)?.of(lane.urgent) === lane;
     if (elsewhere > 0 && isSent && isPresent) this.#outbox.place(lane);
@@ -252,9 +252,9 @@ export class Deriving {
    * A modulator made a run.
    *
    * @param frame the run, alone in its memory
-   * @param raising names the synchronous event that it was made of, if of one
+   * @param raising tag of the synchronous event that it was made of, if any
    * @param isLast whether it is the last run of its call for this producer
-   * @returns what it accounts for
+   * @returns its provenance
    */
   made(
     installation: Installation,
@@ -293,7 +293,7 @@ export class Deriving {
     return of;
   }
 
-  /** The producer of an output run. What was held may come after its producer has gone, and what a period makes may be nobody's. */
+  /** The producer of an output run; undefined where it has gone, or for a period's output before any event. */
   #producerOf({ base }: Installation, frame: EventsFrame): ProducerEndpoint | undefined {
     const source = this.#modulation.runs.sourceOf(frame);
     const its = source === undefined ? undefined : this.#index.producerOfSource(source);
@@ -302,7 +302,7 @@ export class Deriving {
     return first;
   }
 
-  /** Takes a run of the past that is made for one consumer. */
+  /** Takes a run of the past, made for one consumer. */
   #madeFor(
     consumer: ConsumerEndpoint,
     installation: Installation,
@@ -316,7 +316,7 @@ export class Deriving {
     return of;
   }
 
-  /** Says where each modulator of a channel begins, for consumers here whose past is still being made. */
+  /** Tells consumers here whose past is still being made where each modulator of their channel begins. */
   tellBegun(channel: number): void {
     for (const installation of this.#modulation.installed) {
       const { number, lanes } = installation;
@@ -326,7 +326,7 @@ export class Deriving {
     }
   }
 
-  /** Takes a run that was made of another process' events. */
+  /** Takes a run that was made of another process's events. */
   #madeInstead(
     installation: Installation,
     frame: EventsFrame,
@@ -339,14 +339,14 @@ export class Deriving {
     if (source === NO_SOURCE && !lane.isAddressed) lane.address(number, producers[0] ?? 0);
     const of = this.#count(frame, lane, isLast);
     frame.readdress(number, lane.producer);
-    // Consumers elsewhere are served by another process by now.
+    // Another process serves consumers elsewhere by now.
     if (own) this.#keep(installation, frame, lane);
     if (!own && (!isTold || !lane.isAddressed)) this.#outbox.hold(lane, frame);
     else if (number !== 0) this.#handOut(installation, frame, lane, raising);
     return of;
   }
 
-  /** Keeps a run for the consumers of this process that are away, and hands it to those that are back before their modulator. */
+  /** Keeps a run for absent consumers of this process, and hands it to those that are back before their modulator. */
   #keep(installation: Installation, frame: EventsFrame, lane: Lane): void {
     if (this.#index.isAnyAway()) this.#kept.add(installation, frame, lane);
     if (installation.number !== 0) return;
@@ -354,7 +354,7 @@ export class Deriving {
       this.#reception.raisedBefore(consumer, frame, lane);
   }
 
-  /** The raw source of a run that was made of another process' events. What a period makes before any has come is of none. */
+  /** The raw source of a run that was made of another process's events; none for a period's output before any event. */
   #sourceOf({ lanes }: Installation, frame: EventsFrame): bigint {
     const source = this.#modulation.runs.sourceOf(frame);
     if (source !== undefined) return source;
@@ -375,7 +375,7 @@ export class Deriving {
 
   #handOut({ elsewhere }: Installation, frame: EventsFrame, lane: Lane, raising: string | undefined): void {
     const { channel, producer, raised, after } = frame;
-    // What was raised before a gateway was started again has another producer's number there.
+    // A restarted gateway numbers producers differently.
     if (channel !== lane.channel || producer !== lane.producer) lane.isPlaced = false;
     lane.channel = channel;
     lane.producer = producer;
@@ -396,7 +396,7 @@ export class Deriving {
         this.#kept.leaves(endpoint, this.#modulation.installed);
   }
 
-  /** Hands a consumer that is back what was made here meanwhile; when all are back, nothing more is kept. */
+  /** Hands a consumer that is back the output made here meanwhile. When all are back, nothing more is kept. */
   handKept(entry: ConsumerEndpoint): void {
     for (const { frame, lane } of this.#kept.of(entry)) this.#reception.raisedBefore(entry, frame, lane);
     if (!this.#index.isAnyAway()) this.#kept.clear();
@@ -411,7 +411,7 @@ export class Deriving {
     return pair.of(urgent);
   }
 
-  /** Counts a run on, and says in it what it accounts for. */
+  /** Gives a run its counts and provenance. */
   #count(frame: EventsFrame, lane: Lane, isLast: boolean): Provenance | undefined {
     frame.recount(lane.raised + 1);
     lane.raised += frame.count;

@@ -5,18 +5,18 @@ import type { Installations } from "./installations.ts";
 import type { ModulationEvents } from "./modulation-events.ts";
 import type { Runs } from "./runs.ts";
 
-/** Who is concerned by what the environment tells. */
+/** The parts that the environment's notices concern. */
 export interface Concerned {
   readonly installed: Installations;
   readonly runs: Runs;
   readonly events: ModulationEvents;
-  /** Base channels of modulators, from before they are installed until they are removed: what they call then counts, too. */
+  /** Base channels of modulators, from before their installation until their removal: calls in that time count, too. */
   readonly callers: Map<number, string>;
-  /** The environment has a modulator no more. */
+  /** The environment no longer has a modulator. */
   forget(installation: Installation): void;
 }
 
-/** Turns the environment's notices, which name a modulator by its number there, into calls about its installation. */
+/** Turns the environment's notices, which name a modulator by its hosted number, into calls about its installation. */
 export function environmentEvents({ installed, runs, events, callers, forget }: Concerned): TierEvents {
   return {
     room: events.room,
@@ -48,7 +48,7 @@ export function environmentEvents({ installed, runs, events, callers, forget }: 
     },
     onTier(hosted, { tier, why: tierWhy }) {
       const { number: derived = 0, process = 0, opening } = installed.get(hosted) ?? {};
-      // One that is not answered yet says it with its answer.
+      // An installation that is not answered yet tells it with its answer.
       if (derived !== 0 && opening === undefined)
         events.onAnswer({ kind: "Tiered", derived, process, tier, tierWhy });
     },

@@ -9,18 +9,18 @@ export class EnvironmentLoader {
   #loading: Promise<Environment> | undefined;
   #isClosed = false;
 
-  /** @param begin called once, before anybody else has the environment */
+  /** @param begin called once, before others get the environment */
   constructor(create: () => Environment | Promise<Environment>, begin: (environment: Environment) => void) {
     this.#create = create;
     this.#begin = begin;
   }
 
-  /** The environment, where it is there. */
+  /** The environment; undefined before it is loaded. */
   get loaded(): Environment | undefined {
     return this.#loaded;
   }
 
-  /** The promise of an environment that is being loaded: callers that await it act in order. */
+  /** The promise of the environment while it is being loaded, so that callers act in order. */
   get loading(): Promise<Environment> | undefined {
     return this.#loading;
   }
@@ -38,7 +38,7 @@ export class EnvironmentLoader {
         throw new JechoError("CLOSED", "the session is closed");
       })
       .catch(error => {
-        // The next one that is to be installed asks for it again.
+        // The next installation tries again.
         this.#loading = undefined;
         throw JechoError.from(error, "MODULATORS_NOT_SERVED");
       });

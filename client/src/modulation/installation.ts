@@ -22,7 +22,7 @@ export class ObjectRead {
     return this.#version;
   }
 
-  /** Read when somebody asks: most states are followed by another one before that. */
+  /** Parsed on first use: most states are replaced before that. */
   get state(): Json {
     this.#state ??= JSON.parse(this.#json) as Json;
     return this.#state;
@@ -36,66 +36,66 @@ export class ObjectRead {
   }
 }
 
-/** A modulator that runs here. It outlives a connection: its consumers come back and want what it goes on with. */
+/** A modulator that runs here. It outlives a connection, for its consumers come back. */
 export interface Installation {
   /** Its number at the modulator host. */
   readonly hosted: number;
   /** The base channel's name. */
   readonly base: string;
-  /** Names what it is made of, whichever feed that comes by: it is taken up again by this. */
+  /** Name of its input's origin, whatever feed it comes by. A returning request finds the installation by it. */
   source: string;
-  /** Name of its input: the base channel, or what another modulator makes, and what producers publish there. */
+  /** Name of its input: the base channel, or another modulator's output together with what producers publish there. */
   readonly feed: string;
-  /** The number that the host knows that by. */
+  /** The host's number of that input. */
   readonly input: number;
-  /** Name of its output, for those that are behind it. No channel's name looks like that. */
+  /** Name of its output, for modulators behind it. It cannot be a channel's name. */
   readonly makes: string;
-  /** Name of the part of its input that comes over the wire; "" for none. */
+  /** Name of its feed over the wire; "" for none. */
   wire: string;
   readonly modulator: Modulator;
   /** The subject that brought it; "" at a gateway without keys. */
   readonly by: string;
   readonly parameters: Json;
   readonly needs: readonly string[];
-  /** Schema that it declared; empty where its events have the type of its input. */
+  /** Schema that it declared for its output; empty where that has the input's type. */
   readonly schema: Uint8Array;
-  /** Schema of the type that it was written for; empty where it takes any. */
+  /** Schema that it declared for its input; empty where it takes any. */
   readonly reads: Uint8Array;
-  /** Schema of its events. */
+  /** Schema of its output. */
   readonly made: Uint8Array;
   /** Shared objects that it reads, by their ids. */
   readonly objects: Map<string, ObjectRead>;
-  /** Shared objects that it has pulled, and whose newest state is on its way. */
+  /** Shared objects that it has pulled, whose newest state has not come yet. */
   readonly pulled: Set<string>;
-  /** The counts of its output of each raw source's events, by that source. */
+  /** The lanes of its output, by raw source. */
   readonly lanes: Map<bigint, Lanes>;
-  /** Random number of its present state: the sources of its output begin with it. */
+  /** Random number, new with each restart: the sources of its output begin with it. */
   incarnation: number;
-  /** The counts of an incarnation before, of which something is still to be sent. */
+  /** Lanes of earlier incarnations with something still to be sent. */
   former: Lanes[];
-  /** The producing process that it runs here in the stead of; 0 for none. Nothing here is of that process, but by its feed. */
+  /** Number of the producing process in whose stead it runs; 0 for this process. */
   readonly process: number;
-  /** The consumer that its output is for alone, which makes its past; undefined where that is a derived channel's. */
+  /** The only consumer of its output, where it makes that consumer's past; undefined for a derived channel. */
   readonly only: ConsumerEndpoint | undefined;
   /** Whether the modulator's output is for the consumers of this process alone. */
   readonly own: boolean;
-  /** Numbers of that process' producers at the present connection, when it was asked for there. */
+  /** Numbers of that process's producers at the present connection, at the time of the request. */
   producers: readonly number[];
   /** The derived channel's number at the present connection; 0 while there is none. */
   number: number;
   /** The number at the last connection. */
   lastNumber: number;
-  /** Whether the modulator is to be removed when it has seen the events that are under way. */
+  /** Whether it is to be removed once it has finished the events under way. */
   leaves: boolean;
-  /** Removes it where the process that it runs in the stead of does not come back. */
+  /** Removes it if the process in whose stead it runs does not come back. */
   leaving: ReturnType<typeof setTimeout> | undefined;
   /** Number of remote consumers. */
   elsewhere: number;
-  /** Whether the gateway has said how many those are. Output made before, of a past that its feed began with, is for consumers to come. */
+  /** Whether the gateway has told their number. Output made before that, of a past with which its feed began, is kept for coming consumers. */
   isTold: boolean;
-  /** Number of those remote consumers that are none yet: a consumer to be, or a modulator behind it without any. */
+  /** Number of remote consumers that are not listening yet: coming ones, and modulators behind it without consumers. */
   unheard: number;
-  /** Pending until it is fed over the wire, and its installation is answered: rejected with why it has ended. */
+  /** Pending until it is fed over the wire and its installation is answered; rejected with why it has ended. */
   opening: PromiseWithResolvers<never> | undefined;
 }
 
@@ -139,7 +139,7 @@ export function newInstallation(
     lastNumber: placed.number,
     leaves: false,
     leaving: undefined,
-    // Somebody has asked for it, and may have events before the gateway says how many want them.
+    // Whoever asked for it may want its output before the gateway tells the demand.
     elsewhere: process === 0 ? 1 : 0,
     isTold: process === 0 || own,
     unheard: process === 0 ? 1 : 0,
@@ -153,25 +153,25 @@ export function newIncarnation(): number {
   return random || 1;
 }
 
-/** An opening that nobody need wait for: its rejection is no error. */
+/** A pending opening. A rejection that nobody waits for is no error. */
 export function newOpening(): PromiseWithResolvers<never> {
   const opening = Promise.withResolvers<never>();
   opening.promise.catch(() => {});
   return opening;
 }
 
-/** Forgets the installation's numbers, which mean nothing at another connection, save to those who knew its own. */
+/** Forgets the installation's numbers, which are those of the broken connection, except its last one. */
 export function leaveConnection(installation: Installation): void {
   if (installation.number !== 0) installation.lastNumber = installation.number;
   installation.number = 0;
   for (const lanes of [...installation.lanes.values(), ...installation.former]) lanes.address(0, 0);
-  // What it makes waits until the gateway says who wants it.
+  // Its output waits until the gateway tells the demand.
   installation.isTold = installation.own;
   if (installation.process !== 0) installation.elsewhere = 0;
   installation.pulled.clear();
 }
 
-/** Whether two modulators are the very same, with the same shared objects. */
+/** Whether two modulators are identical, with the same shared objects. */
 export function isSame(a: Modulator, b: Modulator): boolean {
   const objects = ({ objects }: Modulator): string =>
     JSON.stringify(objects.map(({ name, object }) => [name, object]));

@@ -2,16 +2,16 @@ import { splitName } from "@jecho/shared";
 import { type Modulator, tokenOf } from "@jecho/shared/internal";
 import { type Installation, isSame } from "./installation.ts";
 
-/** Gateways number their channels from 1; what is beyond is free for other names. */
+/** Gateways number their channels from 1; numbers from here on are free for other names. */
 const OTHER_NUMBERS = 1 << 20;
 
 /**
- * The names of what modulators here are fed with: channels, and what other modulators make. Their environment knows each by
- * a number that outlives a connection, and two names may have one number.
+ * The names of modulators' inputs: channels, and other modulators' outputs. The environment knows each by a number that outlives
+ * connections; two names may have one number.
  */
 export class FeedNames {
   readonly #numbers = new Map<string, number>();
-  /** The schemas of the types that the environment was told of for each number, by token. */
+  /** The schemas that the environment knows for each number, by token. */
   readonly #types = new Map<number, Map<bigint, Uint8Array>>();
 
   has(name: string): boolean {
@@ -22,7 +22,7 @@ export class FeedNames {
     return this.#numbers.get(name);
   }
 
-  /** The number that the environment knows this by: the channel's first one at a gateway, unless that is taken. */
+  /** The environment's number of this name: the channel's first number at a gateway, unless that is taken. */
   enter(name: string, channel: number): number {
     let number = this.#numbers.get(name);
     if (number === undefined) {
@@ -34,7 +34,7 @@ export class FeedNames {
     return number;
   }
 
-  /** Two names for what the same modulators are fed with. */
+  /** Gives a second name the number of a first: both feed the same modulators. */
   alias(name: string, feed: string, channel: number): void {
     const number = this.#numbers.get(name) ?? this.enter(feed, channel);
     this.#numbers.set(name, number);
@@ -44,11 +44,11 @@ export class FeedNames {
   forget(name: string): void {
     const number = this.#numbers.get(name);
     this.#numbers.delete(name);
-    // It may have another name.
+    // The number may have another name.
     if (number !== undefined && ![...this.#numbers.values()].includes(number)) this.#types.delete(number);
   }
 
-  /** Types that the environment was told of for this number's events; more may be entered. */
+  /** The schemas that the environment knows for this number; the caller may add some. */
   typesOf(number: number): Map<bigint, Uint8Array> {
     let types = this.#types.get(number);
     if (types === undefined) {
@@ -59,12 +59,12 @@ export class FeedNames {
   }
 }
 
-/** The modulators that are installed in this process, and which of them are fed with what. */
+/** The modulators installed in this process, by their inputs and outputs. */
 export class Installations {
   readonly #names: FeedNames;
-  /** Installations by their numbers at the host. */
+  /** Installations by their hosted numbers. */
   readonly #installed = new Map<number, Installation>();
-  /** By the number of what feeds them. */
+  /** Installations by the number of their input. */
   readonly #fed = new Map<number, Set<Installation>>();
   /** The names of the derived channels that producers here publish into, by their numbers. */
   readonly #direct = new Map<number, string>();
@@ -103,7 +103,7 @@ export class Installations {
     if (others?.size === 0) this.#fed.delete(input);
   }
 
-  /** The installation that makes this derived channel of what this process raises, or that one. */
+  /** The installation that makes this derived channel for a producing process; 0 for this one. */
   ofNumber(derived: number, process = 0): Installation | undefined {
     for (const installation of this)
       if (installation.number === derived && installation.process === process) return installation;
@@ -111,8 +111,8 @@ export class Installations {
   }
 
   /**
-   * The installation that is apart from its derived channel and is the very modulator that is asked for. One that leaves for good is so for its own
-   * channel alone: another one begins elsewhere, and what is under way is not its.
+   * An installation without a number at the present connection that has this modulator and input. One that is being removed for good is only found for its own
+   * derived channel: another one begins elsewhere, and events under way are not for it.
    */
   apart(sources: readonly string[], modulator: Modulator, derived: number): Installation | undefined {
     for (const installation of this) {
@@ -129,18 +129,18 @@ export class Installations {
     return [...this].filter(({ number }) => number === derived).map(({ wire }) => wire);
   }
 
-  /** Whether anything is fed by this over the wire. */
+  /** Whether any modulator is fed by this over the wire. */
   isFed(wire: string): boolean {
     for (const installation of this) if (installation.wire === wire) return true;
     return false;
   }
 
-  /** Modulators that are fed by this. */
+  /** Modulators with this input. */
   fedBy(feed: string): Iterable<Installation> {
     return this.#fed.get(this.#names.numberOf(feed) ?? 0) ?? [];
   }
 
-  /** Modulators here whose input is raised there, directly or one behind the other, each with the first of those. */
+  /** Modulators here with input from this channel, directly or behind others, each with the first modulator on that way. */
   madeOf(feed: string): Map<Installation, Installation> {
     const made = new Map(Array.from(this.fedBy(feed), first => [first, first]));
     for (const [installation, first] of made)
@@ -148,7 +148,7 @@ export class Installations {
     return made;
   }
 
-  /** Length of the longest row of modulators behind each other. */
+  /** Length of the longest chain of modulators. */
   get depth(): number {
     const depthOf = (feed: string): number => {
       let depth = 0;
@@ -160,10 +160,10 @@ export class Installations {
     return depth;
   }
 
-  /** The channels whose events come to this modulator, by the names that producers here have for them. */
+  /** The channels whose events reach this modulator, by the names of producers here. */
   sourcesOf(installation: Installation): Iterable<string> {
     const { base, process } = installation;
-    // No producer here has a name for what another process raises.
+    // Producers here have no name for another process's events.
     if (this.#direct.size === 0 || process !== 0) return [base];
     const sources = new Set([base]);
     for (const name of [splitName(base).base, ...this.#direct.values()])
@@ -181,7 +181,7 @@ export class Installations {
     return [...names];
   }
 
-  /** The schema of a type that a modulator here makes of its own. */
+  /** The schema with this token that a modulator here declared. */
   schemaOf(token: bigint): Uint8Array | undefined {
     for (const { schema, reads } of this) {
       const own = schema.byteLength > 0 ? schema : reads;
@@ -190,7 +190,7 @@ export class Installations {
     return undefined;
   }
 
-  /** A producer here has this name for the channel with this number. Of one that is derived, its events go where those go that are made here. */
+  /** Notes a producer's name for the channel with this number: what it publishes into a derived channel goes to the same modulators as output made here. */
   published(channel: number, name: string): void {
     if (splitName(name).derived === "") return;
     this.#direct.set(channel, name);
@@ -198,19 +198,19 @@ export class Installations {
     if (made !== undefined) this.#names.alias(name, made.makes, channel);
   }
 
-  /** No producer here publishes into this one any more. */
+  /** No producer here publishes into this derived channel any more. */
   unpublished(channel: number): void {
     this.#direct.delete(channel);
   }
 
-  /** Connects producers here that publish into its output, too. */
+  /** Connects producers here that publish into the modulator's derived channel. */
   meet(installation: Installation): void {
     const { number, process } = installation;
     const direct = this.#direct.get(number);
     if (direct !== undefined && process === 0) this.#names.alias(direct, installation.makes, number);
   }
 
-  /** The connection broke: numbers mean nothing at another one. */
+  /** The connection broke: its numbers are invalid. */
   interrupted(): void {
     this.#direct.clear();
   }

@@ -3,7 +3,7 @@ import type { ConsumerEndpoint } from "../concentrator/endpoints/endpoint.ts";
 import type { Lane } from "../concentrator/outgoing/lane.ts";
 import type { Installation } from "./installation.ts";
 
-/** Bytes that are kept for consumers that are away. */
+/** Most bytes kept for absent consumers. */
 const KEPT_BYTES = 16 << 20;
 
 interface KeptRun {
@@ -12,17 +12,17 @@ interface KeptRun {
   readonly lane: Lane;
 }
 
-/** The makers of a consumer's channel at the connection that it was open at last, and the modulator that it had there. */
+/** The installations that made a consumer's channel at its last connection, and the modulator that it had there. */
 interface Makers {
   readonly by: ReadonlySet<Installation>;
   readonly modulator: Modulator | undefined;
 }
 
-/** Runs that modulators made here for consumers of this process alone while these were away, oldest first. They outlast the modulators. */
+/** Runs that modulators made here while consumers of this process alone were away, oldest first. They outlast the modulators. */
 export class Kept {
   #runs: KeptRun[] = [];
   #bytes = 0;
-  /** Numbers of one connection mean others at the next one, where a modulator may not be by the time that it breaks. */
+  /** Makers by consumer. Channel numbers cannot tell: they are others at each connection, and a modulator may not be asked for at the next one. */
   readonly #made = new WeakMap<ConsumerEndpoint, Makers>();
 
   /** The connection breaks under this consumer. @param installed all modulators here */
@@ -33,7 +33,7 @@ export class Kept {
     if (by.size > 0) this.#made.set(consumer, { by, modulator });
   }
 
-  /** Keeps a copy of a run; the oldest go where that takes too long. */
+  /** Keeps a copy of a run. Beyond the limit the oldest are dropped. */
   add(by: Installation, frame: EventsFrame, lane: Lane): void {
     const copy = frame.copy();
     copy.forgetSync();

@@ -4,51 +4,51 @@ import type { EventsFrame, Instead, Outgoing, Room, SourcePlace } from "@jecho/s
 import type { StateOfReaders } from "../producer/demand.ts";
 import type { Installation } from "./installation.ts";
 
-/** What modulators of this process need of the concentrator around them, and what they tell it. */
+/** What the modulators of this process use of their concentrator, and what they report to it. */
 export interface ModulationEvents {
-  /** Memory for runs that modulators make. */
+  /** Memory for modulators' output. */
   readonly room: Room;
-  /** Sends together a modulator's output of one turn. */
+  /** Sends the output of one turn of a modulator together. */
   readonly together: (act: () => void) => void;
-  /** A run that a modulator made, alone in its memory; of which synchronous event, if of one. Returns what the run accounts for. */
+  /** Takes a modulator's run, alone in its memory, and the tag of the synchronous event that it was made of, if any. Returns the run's provenance. */
   onEvents(
     installation: Installation,
     frame: EventsFrame,
     raising: string | undefined,
     isLast: boolean,
   ): Provenance | undefined;
-  /** A modulator has been through a stretch of what it is fed with. */
+  /** A modulator has been through a stretch of its input. */
   onSeen(installation: Installation, of: Provenance): void;
-  /** Modulators have been through something that is told when it is asked for (`runs.tellSeen`). */
+  /** Modulators have been through stretches that `runs.tellSeen` reports. */
   onUnseen(): void;
-  /** A modulator has begun anew, without the state that it had. */
+  /** A modulator was restarted without its state. */
   onRestarted(installation: Installation): void;
-  /** Positions of modulators are to be sent. @param installation of this one; undefined for all */
+  /** Sends the positions of modulators. @param installation one modulator; undefined for all */
   onStatement(installation?: Installation): void;
-  /** A modulator is to be installed, and is given what comes from now on. */
+  /** A modulator is being installed, and is given events from now on. */
   onOrdered(hosted: number, feed: string, parent: Installation | undefined, wire: string): void;
   /** Called when the modulator could not be installed. */
   onRefused(hosted: number): void;
-  /** A modulator is there. */
+  /** A modulator is installed. */
   onInstalled(installation: Installation): void;
   /** A modulator that outlived its connection has a number at the present one. */
   onAgain(installation: Installation): void;
-  /** Every modulator has seen this synchronous event to its end. */
+  /** All modulators have finished this synchronous event. */
   onDone(raising: string): void;
-  /** The output that a modulator made of this synchronous event goes on to further ones: `onDone` comes once more. */
+  /** A modulator's output of this synchronous event goes on to further modulators: `onDone` is called once more. */
   onFurther(raising: string): void;
   onAnswer(answer: Outgoing): void;
   /** The demand for this channel's producers may have changed. */
   onDemand(base: string): void;
-  /** Modulators of this channel read a shared object that has a new state; nothing else is wanted. */
+  /** A shared object that modulators of this channel read has a new state; the demand is otherwise unchanged. */
   onState(base: string, state: StateOfReaders): void;
-  /** The feed of what `source` names that a modulator is to have which goes on at these places. */
+  /** Name of the feed, from `source`, for a modulator that goes on at these places. */
   feedFor(source: string, places: readonly SourcePlace[]): string;
-  /** Resolves when a modulator that runs in another process' stead is fed. Rejects with why it is not. */
+  /** Resolves when a modulator in another process's stead is fed. Rejects with why it is not. */
   onFeed(name: string, instead: Instead, channel: number): Promise<void>;
-  /** Called when nothing is fed by this any more. */
+  /** Called when no modulator is fed by this any more. */
   onUnfed(name: string): void;
-  /** The schema of the type with this token; undefined where nobody has told of it. */
+  /** The schema of the type with this token; undefined where unknown. */
   schemaOf(token: bigint): Uint8Array | undefined;
   /** The views that modulators of this channel need may have changed. */
   onNeeds(base: string): void;

@@ -22,31 +22,31 @@ import type { ModulationEvents } from "./modulation-events.ts";
 import { Runs } from "./runs.ts";
 
 const NONE = new Uint8Array(0);
-/** A modulator that makes the past of one consumer is of no process. */
+/** For a modulator that makes one consumer's past: it runs in no process's stead. */
 const NO_PROCESS = { process: -1, own: true, producers: [] };
-/** Time that modulators in another process' stead are kept over a broken connection. */
+/** Time that modulators in another process's stead are kept over a broken connection. */
 const APART_MS = 30_000;
 
-/** The modulators that are installed in this process, whichever producer's, and the environment that they run in. */
+/** The modulators installed in this process, and their environment. */
 export class Modulation {
   readonly #environment: EnvironmentLoader;
   readonly #events: ModulationEvents;
   readonly #names = new FeedNames();
-  /** Modulators that are installed here. */
+  /** The installed modulators. */
   readonly installed = new Installations(this.#names);
-  /** The modulators' input and output. */
+  /** Their input and output. */
   readonly runs: Runs;
   readonly #most: number;
   /** Base channels, as `Concerned.callers` has them. */
   readonly #callers = new Map<number, string>();
-  /** Installations under way: the host's number by the derived channel's and the process. */
+  /** Installations under way: the hosted number, by derived channel and process. */
   readonly #installing = new Map<string, number>();
   #apart: ReturnType<typeof setTimeout> | undefined;
   /** Counts connections that broke. */
   #connection = 0;
   #nextHosted = 1;
 
-  /** @param most modulators that run here for consumers of this process' producers */
+  /** @param most most modulators for this process's own producers */
   constructor(
     createEnvironment: (events: TierEvents) => Environment | Promise<Environment>,
     most: number,
@@ -63,12 +63,12 @@ export class Modulation {
     );
   }
 
-  /** @param producer whose channel it is, and who offers what the modulator may need */
+  /** @param producer a producer of the channel, with its offers to modulators */
   install(install: Install, producer: ProducerEndpoint | undefined): void {
     const { request, derived } = install;
     const connection = this.#connection;
     const say = (answer: Outgoing): void => {
-      // At another connection the request's number is that of another request.
+      // At another connection this number is another request's.
       if (connection === this.#connection) this.#events.onAnswer(answer);
     };
     const answer = ({ schema = NONE, needs, reads = NONE }: Declared, hosted: number): void => {
@@ -90,12 +90,12 @@ export class Modulation {
     const parent = this.installed.ofNumber(channel, process);
     const source = instead === undefined ? (producer as ProducerEndpoint).channel : `${process}@${channel}`;
     const own = parent?.makes ?? source;
-    // Another process may have fed it over the wire alone, and do so by way of the parent as well from now on.
+    // It may have been fed over the wire only, and be fed through the parent as well from now on.
     const known = this.installed.apart(instead === undefined ? [own] : [own, source], modulator, derived);
     const isWired = instead !== undefined && (parent === undefined || instead.direct);
     const wire = isWired ? known?.wire || this.#events.feedFor(source, instead.sources) : "";
     const feed = parent?.makes ?? (wire || source);
-    // What comes over the wire is for the same modulators as what is made here.
+    // The feed over the wire and the parent's output are for the same modulators.
     if (wire !== "") this.#names.alias(wire, feed, channel);
     if (known !== undefined) {
       known.number = derived;
@@ -115,7 +115,7 @@ export class Modulation {
     }
     const asked = { channel, derived, modulator, instead, behind, by, source: own };
     if (wire === "") {
-      // The answer goes out before what it makes.
+      // The answer is sent before its output.
       if (known === undefined) await this.#installNew(feed, parent, asked, producer, answer);
       else answer(known, known.hosted);
       return;
@@ -134,7 +134,7 @@ export class Modulation {
     answer(installation, installation.hosted);
   }
 
-  /** Resources used by the modulators that run here for everybody. */
+  /** Resources used by the modulators that run here for all consumers. */
   uses(): ModulatorUse[] {
     const uses: ModulatorUse[] = [];
     const counts = this.#environment.loaded?.modulators;
@@ -147,15 +147,15 @@ export class Modulation {
     return uses;
   }
 
-  /** Maybe nothing is fed by this over the wire any more. */
+  /** Closes a feed over the wire, if no modulator needs it any more. */
   #unfed(wire: string): void {
     if (wire === "" || this.installed.isFed(wire)) return;
     this.#events.onUnfed(wire);
-    // Those that come have looked it up.
+    // Installations under way have looked its number up.
     if (this.#installing.size === 0) this.#names.forget(wire);
   }
 
-  /** Modulators that run here, or will, for this process' own producers. */
+  /** Number of modulators that run here, or will, for this process's own producers. */
   #runs(): number {
     let runs = this.installed.own;
     if (this.#installing.size === 0) return runs;
@@ -193,12 +193,12 @@ export class Modulation {
     const isWanted = (): boolean => this.#installing.get(name) === hosted;
     this.#callers.set(hosted, base);
     let installation: Installation | undefined;
-    // It is entered before anything can be told of it here, and answered before anything that it makes goes out.
+    // It is entered before any event of it is reported, and answered before its output is sent.
     const enter = (said: Declared): void => {
       const { schema: declared = NONE, reads = NONE, needs } = said;
       const made = declared.byteLength > 0 ? declared : schema;
       const number = isWanted() ? derived : 0;
-      // A modulator that is entered counts among the installed ones from here on.
+      // From here on it counts among the installed ones.
       if (number !== 0) this.#installing.delete(name);
       const placed = {
         by,
@@ -258,9 +258,9 @@ export class Modulation {
   }
 
   /**
-   * Installs a modulator that makes one consumer's past of what it is given by this name. `removeFor` takes it away.
+   * Installs a modulator that makes one consumer's past from the input of this name. `removeFor` removes it.
    *
-   * @param channel number of what it is given
+   * @param channel number of the input
    * @throws JechoError why it is not
    */
   async installFor(
@@ -298,14 +298,14 @@ export class Modulation {
     return installation as unknown as Installation;
   }
 
-  /** Takes away a modulator that made one consumer's past. */
+  /** Removes a modulator that made one consumer's past. */
   removeFor(installation: Installation): void {
     if (this.installed.get(installation.hosted) === undefined) return;
     this.#remove(installation);
     this.#names.forget(installation.feed);
   }
 
-  /** @param returns the process that it runs in the stead of may be back soon, and is to find it as it was */
+  /** @param returns whether the process in whose stead it runs may be back soon, and should find it with its state */
   remove(derived: number, process: number, returns: boolean): void {
     this.#installing.delete(`${derived}/${process}`);
     const installation = this.installed.ofNumber(derived, process);
@@ -317,7 +317,7 @@ export class Modulation {
     };
     clearTimeout(installation.leaving);
     installation.leaving = returns ? setTimeout(leave, APART_MS) : undefined;
-    // What is under way will not come again.
+    // Events under way will not come again.
     if (!returns) void this.runs.finished().then(leave);
   }
 
@@ -334,7 +334,7 @@ export class Modulation {
 
   /** Removes modulators that nobody has asked for at the present connection. */
   removeUnwanted(): void {
-    // What runs in another process' stead is asked for when its consumers are back, whether others are or not.
+    // Modulators in another process's stead are asked for when their consumers are back, whenever others are.
     this.#removeApart(({ process }) => process === 0);
   }
 
@@ -350,7 +350,7 @@ export class Modulation {
     if (hosted !== undefined) this.#environment.loaded?.setContext(hosted, name, value);
   }
 
-  /** A newer version of a shared object, with its state unless that is only for those who pull it. */
+  /** Takes a newer version of a shared object, with its state unless only modulators that pull it get that. */
   update(update: ObjectUpdate): void {
     const { loading } = this.#environment;
     if (loading !== undefined) {
@@ -376,12 +376,12 @@ export class Modulation {
     if (update.derived === 0) this.#environment.loaded?.update(update);
   }
 
-  /** Whether modulators here may be given this run of another process. */
+  /** Whether this run of another process is sound, so that modulators may be given it. */
   isSound(run: EventsFrame): boolean {
     return this.#environment.loaded?.isSound(run, this.#events.schemaOf) ?? true;
   }
 
-  /** Whether there may be a modulator that takes this channel's events. */
+  /** Whether any modulator may take this channel's events. */
   takes(base: string): boolean {
     return this.#names.has(base);
   }
@@ -409,7 +409,7 @@ export class Modulation {
   #remove(installation: Installation): void {
     const { hosted, leaving } = installation;
     clearTimeout(leaving);
-    // Nobody else knows what it has been through and let nothing pass of.
+    // Nobody else knows the events that it has been through without letting them pass.
     this.#events.onStatement(installation);
     this.#forget(installation);
     leaveConnection(installation);

@@ -16,10 +16,10 @@ import type { Deriving } from "./deriving.ts";
 import type { Installation } from "./installation.ts";
 import type { Modulation } from "./modulation.ts";
 
-/** Most time that is waited, once the past has come, for events that the derived channel does not account for. */
+/** Longest wait, once the past has come, for events that the derived channel does not account for. */
 const LEVEL_MS = 5000;
 
-/** The part of the past that was found; both fields are missing where nobody knows. */
+/** The part of the past that was found; without fields where that is unknown. */
 export interface PastFound {
   readonly recovered?: boolean;
   readonly missing?: number;
@@ -56,9 +56,9 @@ interface Raiser {
 const NO_RAISER: Raiser = { channel: 0, producer: 0 };
 
 /**
- * The past of one consumer with a modulator, where its derived channel does not reach back that far. A consumer of the channel itself,
- * which is nobody else's, begins there; what it gets goes through a modulator that is nobody else's, up to where the derived channel
- * accounts for it. What that brings waits until then.
+ * The past of one consumer with a modulator, where its derived channel does not reach back that far. A separate consumer of the channel itself
+ * begins there, and its events go through a separate modulator, up to where the derived channel accounts for them. The derived channel's
+ * events wait until then.
  */
 export class Past implements InputTaker, OwnPast {
   readonly #consumer: ConsumerEndpoint;
@@ -72,22 +72,22 @@ export class Past implements InputTaker, OwnPast {
   readonly #reached = new Map<string, number>();
   /** Raw sources of producers in this process. */
   readonly #own = new Set<string>();
-  /** Numbers of the events that the past is made of, by their raw source. */
+  /** Channel and producer numbers of the past's events, by their raw source. */
   readonly #raisers = new Map<bigint, Raiser>();
-  /** Deliveries that came before the modulator was there. */
+  /** Deliveries that came before the modulator was installed. */
   #early: ((modulator: Installation) => void)[] = [];
   #modulator: Installation | "none" | "installing" | "failed" = "none";
   #found: { readonly found: PastFound; readonly replays: boolean } | undefined;
-  /** Told what the consumer's application is told. */
+  /** Listener for the consumer's application. */
   isTold = false;
-  /** Whether all that was kept has come. */
+  /** Whether all kept events have come. */
   #isLevel = false;
   #deadline: ReturnType<typeof setTimeout> | undefined;
   #isOver = false;
 
   /**
-   * @param name that nothing else here is fed by
-   * @param from where it begins
+   * @param name of its input, which no other modulator has
+   * @param from its beginning
    */
   constructor(consumer: ConsumerEndpoint, name: string, from: Place, parts: PastParts, events: PastEvents) {
     this.#consumer = consumer;
@@ -138,13 +138,13 @@ export class Past implements InputTaker, OwnPast {
     }
   }
 
-  /** Called when all that was kept has come. */
+  /** Called when all kept events have come. */
   #level(): void {
     this.#isLevel = true;
     if (this.#modulator !== "installing") this.#waitForRest();
   }
 
-  /** Called when all that the modulator has not been given is on its way. */
+  /** Called when all events that the modulator still lacks are on their way. */
   #waitForRest(): void {
     clearTimeout(this.#deadline);
     this.#deadline = setTimeout(() => void this.#finish(), LEVEL_MS);
@@ -163,7 +163,7 @@ export class Past implements InputTaker, OwnPast {
   begins(origin: TrackedSource, reached: number): void {
     if (this.#begins.has(origin.name)) return;
     this.#begins.set(origin.name, reached);
-    // What this very process raises comes with what is kept, or not at all.
+    // This process's own events come with the kept ones, or not at all.
     if (this.#parts.lanes.has(origin.id)) this.#own.add(origin.name);
   }
 
@@ -178,11 +178,11 @@ export class Past implements InputTaker, OwnPast {
     const after = isRaw ? raised + first - 1 : frame.after;
     const through = isRaw ? raised + count - 1 : frame.through;
     const end = this.#endOf(origin);
-    // A run of a derived channel that goes beyond has its events there.
+    // The events of a derived run that goes beyond come with the derived channel.
     const last = through <= end ? count : isRaw ? first + Math.max(0, end - after) : first;
     const reached = Math.min(isRaw ? through : frame.accounted, end);
     const run = last > first ? sliceRun(frame, first, last).copy() : undefined;
-    // Where some of what it accounts for may be missing, it accounts for nothing.
+    // If some events that it accounts for may be missing, it accounts for none.
     const of = { source: origin, after: missing > 0 && !isRaw ? reached : after, through: reached };
     this.#reach(origin, reached);
     if (after < end)
@@ -192,7 +192,7 @@ export class Past implements InputTaker, OwnPast {
         this.#begin(modulator, origin, { channel, producer }, after - missing);
         if (run === undefined) return runs.pass(this.#name, of);
         run.forgetSync();
-        // One that is not sound is as if it had been lost on the way.
+        // A run that is not sound counts as lost.
         if (modulation.isSound(run)) runs.enqueue(this.#name, run, of);
       });
     this.#checkDone();
@@ -212,7 +212,7 @@ export class Past implements InputTaker, OwnPast {
     this.#checkDone();
   }
 
-  /** Count of the newest event of this source that is for the modulator here. */
+  /** Count of this source's last event for the modulator here. */
   #endOf({ name }: TrackedSource): number {
     return this.#begins.get(name) ?? Number.POSITIVE_INFINITY;
   }
@@ -227,7 +227,7 @@ export class Past implements InputTaker, OwnPast {
     this.#parts.deriving.begin(modulator, raiser.producer, origin, reached);
   }
 
-  /** Gives the modulator something, which is installed at the first run. */
+  /** Gives the modulator something; it is installed at the first run. */
   #give(isRun: boolean, act: (modulator: Installation) => void): void {
     if (typeof this.#modulator === "object") return act(this.#modulator);
     if (this.#modulator === "failed") return;
@@ -274,7 +274,7 @@ export class Past implements InputTaker, OwnPast {
     void this.#finish();
   }
 
-  /** Ends the past once the derived channel accounts for all that is still to come. */
+  /** Ends the past once the derived channel accounts for all further events. */
   #checkDone(): void {
     if (!this.#isLevel || this.#modulator === "installing") return;
     for (const [name, end] of this.#begins)
@@ -294,7 +294,7 @@ export class Past implements InputTaker, OwnPast {
       modulation.removeFor(this.#modulator);
     }
     this.#tell();
-    // It may have been closed meanwhile, or have another modulator.
+    // The consumer may have been closed meanwhile, or have another modulator.
     if (this.#consumer.past === this) this.#events.onOver();
   }
 

@@ -10,7 +10,7 @@ type RunEvents = Pick<
   "onEvents" | "onSeen" | "onStatement" | "onDone" | "onFurther" | "schemaOf"
 >;
 
-/** The runs that modulators here are given, and those that they make. */
+/** The input and output runs of modulators here. */
 export class Runs {
   readonly #names: FeedNames;
   readonly #installed: Installations;
@@ -35,19 +35,19 @@ export class Runs {
   /**
    * Gives a run to every modulator of its channel.
    *
-   * @param of what the run accounts for
-   * @param raising names the synchronous event that the run is
-   * @returns false where there is no modulator, so that `onDone` will not come
+   * @param of the run's provenance
+   * @param raising tag of the synchronous event that the run is, if any
+   * @returns false where there is no modulator: `onDone` is not called
    */
   enqueue(base: string, frame: EventsFrame | LentRun, of: Provenance | undefined, raising?: string): boolean {
     const hosted = this.#names.numberOf(base);
     if (this.#environment === undefined || hosted === undefined) return false;
     if (!this.#tellType(hosted, frame.token)) {
-      // Nobody can read them: they are discarded.
+      // No modulator can read them: they are discarded.
       if (of !== undefined) this.#environment.pass(hosted, of);
       return false;
     }
-    // The host knows the channel and the source by numbers that are the same over connections; the frame itself is still to be sent.
+    // The host's numbers for channel and source outlive connections; the frame itself, which is still to be sent, keeps its own.
     const producer = of === undefined ? 0 : this.#sources.numberOf(of.source.id, frame.producer);
     if (frame.channel === hosted && frame.producer === producer)
       return this.#environment.enqueue(frame, raising, of);
@@ -58,32 +58,32 @@ export class Runs {
     return this.#environment.enqueue(copy, raising, of);
   }
 
-  /** The raw source that this run of a modulator's was made of; undefined for none, or where that is not known. */
+  /** The raw source of this output run; undefined for none, or where unknown. */
   sourceOf({ producer }: EventsFrame): bigint | undefined {
     return this.#sources.sourceOf(producer);
   }
 
-  /** A stretch has no events for the modulators of this channel. */
+  /** A stretch without events for the modulators of this channel. */
   pass(base: string, of: Provenance): void {
     const hosted = this.#names.numberOf(base);
     if (hosted !== undefined) this.#environment?.pass(hosted, of);
   }
 
-  /** A modulator has been through a stretch of what it is fed with. */
+  /** A modulator has been through a stretch of its input. */
   seen(hosted: number, of: Provenance): void {
     const installation = this.#installed.get(hosted);
     if (installation !== undefined) this.#events.onSeen(installation, of);
   }
 
-  /** Has the environment tell of all that modulators have been through. @param only this one; undefined for all */
+  /** Has the environment report all stretches that modulators have been through. @param only one modulator; undefined for all */
   tellSeen(only?: Installation): void {
     this.#environment?.tellSeen(only?.hosted);
   }
 
   /**
-   * A modulator made this.
+   * Takes a modulator's output run.
    *
-   * @param tag of the run that it was made of, if somebody waits for that
+   * @param tag of its input run, if somebody waits for that
    * @param isLast see `TierEvents.onEvents`
    */
   made(frame: EventsFrame, tag: string | undefined, isLast: boolean): void {
@@ -94,12 +94,12 @@ export class Runs {
     this.#feed(installation, frame, of, frame.isSync ? raising : undefined);
   }
 
-  /** Called when all modulators have seen the run with this tag to its end. */
+  /** Called when all modulators have finished the run with this tag. */
   done(tag: string): void {
     this.#events.onDone(raisingOf(tag));
   }
 
-  /** Tells whether the connection can take more output. */
+  /** Sets whether the connection can take more output. */
   flow(ready: boolean): void {
     this.#isReady = ready;
     if (ready) for (const resolve of this.#whenReady.splice(0)) resolve();
@@ -108,17 +108,17 @@ export class Runs {
 
   /** Resolves when modulators have finished their input so far, one behind the other, and their output has been handed out. */
   async finished(): Promise<void> {
-    // One behind another gets what that has made at the end of the turn.
+    // A modulator behind another gets its input at the end of the turn.
     for (let behind = this.#installed.depth; behind > 0; behind--) {
       await this.#environment?.settled();
-      // Until then what they have made waits with them.
+      // Until then their output waits with them.
       while (!this.#isReady) await new Promise<void>(resolve => this.#whenReady.push(resolve));
       this.#events.onStatement();
       await new Promise<void>(resolve => queueMicrotask(resolve));
     }
   }
 
-  /** Gives a modulator's output to those that are behind it, in the same order. */
+  /** Gives a modulator's output to the modulators behind it, in order. */
   #feed(
     installation: Installation,
     frame: EventsFrame,
@@ -129,7 +129,7 @@ export class Runs {
     if (hosted === undefined) return;
     const copy = frame.copy();
     copy.readdress(hosted, frame.producer);
-    // Each run that is waited for has a tag of its own.
+    // Each run that is waited for has its own tag.
     const tag = raising === undefined ? undefined : `${raising}>${this.#nextFeed++}`;
     if (raising !== undefined) this.#events.onFurther(raising);
     // The environment is in the middle of handing out this run.
@@ -139,7 +139,7 @@ export class Runs {
     });
   }
 
-  /** The environment hears of a type before the first run of it. @returns false where nobody has told of it here */
+  /** Tells the environment a type before its first run. @returns false where the type is unknown here */
   #tellType(hosted: number, token: bigint): boolean {
     if (token === 0n) return true;
     const told = this.#names.typesOf(hosted);

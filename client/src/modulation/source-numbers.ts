@@ -1,17 +1,17 @@
-/** Gateways number their producers from 1; what is beyond is free for other numbers. */
+/** Gateways number their producers from 1; numbers from here on are free. */
 const OTHER_NUMBERS = 1 << 20;
-/** More sources than a process takes at once. The one that was entered first is forgotten beyond. */
+/** More sources than a process takes at once. Beyond, the oldest is forgotten. */
 const MOST_REMEMBERED = 65_536;
 
 /**
- * The numbers by which the modulators' environment knows the raw sources of its input. They outlive connections: a modulator may be at events that came
- * under a producer's number which is another producer's by the time that its output is there.
+ * The environment's numbers for raw sources. They outlive connections: a modulator may still be working on events of a producer whose number belongs to
+ * another producer by then.
  */
 export class SourceNumbers {
   readonly #numbers = new Map<bigint, number>();
   readonly #sources = new Map<number, bigint>();
 
-  /** @param producer the producer's number at the present connection, which the source gets unless another one has it */
+  /** @param producer the producer's number at the present connection, which the source gets unless it is taken */
   numberOf(source: bigint, producer: number): number {
     const known = this.#numbers.get(source);
     if (known !== undefined) return known;
@@ -23,7 +23,7 @@ export class SourceNumbers {
     return number;
   }
 
-  /** The raw source with this number; undefined for what is of none. */
+  /** The raw source with this number; undefined for none. */
   sourceOf(number: number): bigint | undefined {
     return this.#sources.get(number);
   }

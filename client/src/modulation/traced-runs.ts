@@ -2,17 +2,17 @@ import type { Provenance } from "@jecho/modulators/internal";
 import type { ProducerEndpoint } from "../concentrator/endpoints/endpoint.ts";
 import { preciseNow } from "../options/tracing.ts";
 
-/** Runs of one source whose beginnings are remembered; a modulator that is further behind is said to have begun with the oldest. */
+/** Most remembered runs of one source; a modulator that is further behind is reported to have begun with the oldest. */
 const REMEMBERED = 256;
 
-/** A run that modulators were given. */
+/** An input run of modulators. */
 interface BegunRun {
   /** Count of its last event. */
   readonly through: number;
   readonly atMs: number;
 }
 
-/** Tells sessions that trace how long modulators here were at what their producers raised. */
+/** Reports to tracing sessions how long modulators here took for their producers' events. */
 export class TracedRuns {
   readonly #begun = new WeakMap<Provenance["source"], BegunRun[]>();
 

@@ -1,7 +1,7 @@
 import type { Link } from "../link.ts";
 import type { Lanes } from "./lane.ts";
 
-/** A producer that was closed, and how far it was. */
+/** A closed producer and its last counts. */
 interface Departure {
   readonly channel: string;
   readonly source: bigint;
@@ -10,13 +10,13 @@ interface Departure {
   readonly at: number;
 }
 
-/** Time after which nobody waits any more for what a producer had raised, and most producers of that time. */
+/** Time after which nobody waits for a closed producer's events any more, and most producers that are remembered. */
 const TOLD_MS = 60_000;
 const MOST_TOLD = 1024;
 
 /**
- * Producers of this process that were closed a short while ago. A gateway that is killed may have confirmed their last events and not handed them on, and the next one
- * has never heard of them: it is told how far they were.
+ * Producers of this process that were closed a short while ago. A gateway that is killed may have confirmed their last events without sending them on,
+ * and the next one does not know them: it is told their last counts.
  */
 export class Departures {
   readonly #link: Link;
@@ -34,7 +34,7 @@ export class Departures {
     if (this.#all.length > MOST_TOLD) this.#all.shift();
   }
 
-  /** Tells another connection's gateway. */
+  /** Tells the gateway of a new connection. */
   tell(): void {
     const now = performance.now();
     this.#all = this.#all.filter(({ at }) => now - at < TOLD_MS);

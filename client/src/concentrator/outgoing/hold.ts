@@ -1,17 +1,17 @@
 import type { Installation } from "../../modulation/installation.ts";
 import type { ProducerEndpoint } from "../endpoints/endpoint.ts";
 
-/** A producer whose events, or a modulator whose output, somebody wants. */
+/** A producer whose events are wanted, or a modulator whose output is. */
 type Wanted = ProducerEndpoint | Installation;
 
-/** Time that producers wait for consumers to return. */
+/** Longest time that producers wait for returning consumers. */
 const APART_MS = 30_000;
-/** Time that they wait then, since the last sign that a consumer is coming back. */
+/** Longest time since the last sign of a returning consumer. */
 const TOGETHER_MS = 5000;
 
 /**
- * Tracks why what is raised has to wait in the ring. After a broken connection it waits until everybody who wanted it is back, so that
- * nobody misses what came first; but not for long. And it waits while consumers elsewhere ask for that.
+ * Tracks why raised events have to wait in the ring: after a broken connection until all consumers are back, so that none misses the first
+ * events, but not for long; and while consumers elsewhere ask for it.
  */
 export class Hold {
   readonly #ended: () => void;
@@ -21,7 +21,7 @@ export class Hold {
   #isTogether = false;
   #deadline: ReturnType<typeof setTimeout> | undefined;
 
-  /** @param ended called when nobody is waited for any more */
+  /** @param ended called when the waiting has ended */
   constructor(ended: () => void) {
     this.#ended = ended;
   }
@@ -45,7 +45,7 @@ export class Hold {
     return this.#wanted.has(wanted);
   }
 
-  /** The connection broke. @param wanted what somebody wanted until then; undefined where nobody is expected back */
+  /** The connection broke. @param wanted what was wanted until then; undefined where no consumer is expected back */
   interrupted(wanted: Iterable<Wanted> | undefined): void {
     this.#blocked.clear();
     if (wanted === undefined) return this.end();
@@ -66,18 +66,18 @@ export class Hold {
     this.stir();
   }
 
-  /** Called when somebody is on the way back: a modulator is asked for, or a consumer wants something again. */
+  /** Called at a sign of a returning consumer: a modulator is asked for, or something is wanted again. */
   stir(): void {
     if (this.#deadline !== undefined && this.#isTogether) this.#wait(TOGETHER_MS);
   }
 
-  /** Called when somebody wants this channel or derived channel again. */
+  /** Called when this channel or derived channel is wanted again. */
   back(wanted: Wanted): void {
     if (this.#wanted.delete(wanted) && this.#wanted.size === 0) this.end();
     else this.stir();
   }
 
-  /** Called when all consumers of this process are back: nobody else is expected of what nobody elsewhere wanted. */
+  /** Called when all consumers of this process are back: nothing that only they wanted waits any longer. */
   allHere(): void {
     for (const wanted of this.#wanted) if (wanted.elsewhere === 0) this.back(wanted);
   }

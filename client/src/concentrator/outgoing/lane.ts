@@ -1,26 +1,26 @@
 import type { EventsFrame } from "@jecho/shared/internal";
 import { TrackedSource } from "../incoming/tracking.ts";
 
-/** Bytes that a lane without a connection may hold back. */
+/** Most bytes that a lane without a connection holds. */
 const HELD_BYTES = 8 << 20;
 
 /**
- * A modulator's position in a raw source's count. The modulator has been through [start, through] without a
- * break; each run that it makes accounts for what came since the run before it, or since the last break.
+ * A modulator's position in a raw source's count. The modulator has been through (start, through] without a
+ * gap; each run that it makes accounts for the events since the run before it, or since the last gap.
  */
 export class Coverage {
   /** The raw source. */
   readonly source: TrackedSource;
-  /** The stretch that the modulator has been through reaches from the event behind this one... */
+  /** Event behind which the modulator's present stretch begins. */
   start: number;
-  /** ...to this one. */
+  /** Last event of that stretch. */
   through: number;
   /** The last event that the newest run accounts for. */
   #told: number;
-  /** The last event that a run or a position has said. */
+  /** The last event accounted for by a run or a position. */
   #said: number;
 
-  /** @param reached count of the newest event that was raised before the modulator was there */
+  /** @param reached count of the newest event before the modulator began */
   constructor(source: TrackedSource, reached: number) {
     this.source = source;
     this.start = reached;
@@ -29,12 +29,12 @@ export class Coverage {
     this.#said = reached;
   }
 
-  /** Whether the modulator has been through more than was said. */
+  /** Whether the modulator has been through more than was accounted for. */
   get isBehind(): boolean {
     return this.#said < this.through;
   }
 
-  /** A position says all of it. */
+  /** A position accounts for all of it. */
   said(): void {
     this.#said = this.through;
   }
@@ -49,9 +49,9 @@ export class Coverage {
   }
 
   /**
-   * Writes into a run which stretch its events are of.
+   * Writes the stretch of its events into a run.
    *
-   * @param isLast whether it is the last that the modulator made of that stretch: then it accounts for it
+   * @param isLast whether it is the stretch's last run, which accounts for it
    */
   accountIn(run: EventsFrame, isLast: boolean): void {
     run.account(this.#told, this.through, !isLast);
@@ -59,23 +59,23 @@ export class Coverage {
   }
 }
 
-/** One stream of counted events on its way out: a producer's, its urgent ones, or a modulator's output of either. */
+/** A stream of counted events: a producer's usual or urgent ones, or a modulator's output of either. */
 export class Lane {
-  // What each run needs comes first, for it to lie together in memory.
-  /** Count of the newest event that was sent, or went nowhere because nobody elsewhere wanted it. */
+  // Fields that each run needs come first, so that they are adjacent in memory.
+  /** Count of the newest event that was sent, or that nobody elsewhere wanted. */
   raised = 0;
-  /** Numbers of the gathering that has the lane's newest run, and of the run in it. */
+  /** Number of the gathering with the lane's newest run, and of the run in it. */
   gathering = 0;
   newestRun = 0;
   readonly urgent: boolean;
-  /** Whether the gateway has been told where the count is. */
+  /** Whether the gateway knows the count. */
   isPlaced = false;
   /** Numbers at the present connection; 0 while there is none. */
   channel = 0;
   producer = 0;
-  /** The lane's source, the same over connections: consumers know by it what they have had. */
+  /** The lane's source, the same over connections, by which consumers recognise events. */
   readonly source: TrackedSource;
-  /** The stretch of its input that a modulator's output accounts for. */
+  /** The input for which a modulator's output accounts; undefined for raw events. */
   coverage: Coverage | undefined;
   #unconfirmed: EventsFrame[] = [];
   #unconfirmedBytes = 0;
@@ -90,12 +90,12 @@ export class Lane {
     return this.coverage?.source;
   }
 
-  /** Runs that a broken connection may have swallowed, or that wait for a connection. */
+  /** Runs that a broken connection may have lost, or that wait for a connection. */
   get unconfirmed(): readonly EventsFrame[] {
     return this.#unconfirmed;
   }
 
-  /** Keeps a run until there is a connection again; the oldest go where that takes too long. */
+  /** Keeps a run until there is a connection again. Beyond the limit the oldest are dropped. */
   hold(frame: EventsFrame): void {
     this.#unconfirmed.push(frame);
     this.#unconfirmedBytes += frame.end - frame.start;
@@ -105,7 +105,7 @@ export class Lane {
     }
   }
 
-  /** Gives up what it holds, for somebody who sends it or for nobody. */
+  /** Takes out the runs that it holds. */
   takeUnconfirmed(): EventsFrame[] {
     const taken = this.#unconfirmed;
     this.#unconfirmed = [];
@@ -113,7 +113,7 @@ export class Lane {
     return taken;
   }
 
-  /** Whether it has a number at the present connection: its source has been met there. */
+  /** Whether it has a number at the present connection. */
   get isAddressed(): boolean {
     return this.channel !== 0 && this.producer !== 0;
   }
@@ -125,23 +125,23 @@ export class Lane {
     this.isPlaced = false;
   }
 
-  /** Whether it holds runs that are to be sent, or has a position to say. */
+  /** Whether it holds runs to be sent, or has a position to state. */
   get owes(): boolean {
     return this.#unconfirmed.length > 0 || this.coverage?.isBehind === true;
   }
 
-  /** Whether there is a count that somebody who begins to listen has to know. */
+  /** Whether a new listener has to know its count. */
   get isBegun(): boolean {
     return this.raised > 0 || this.#unconfirmed.length > 0 || this.coverage !== undefined;
   }
 }
 
-/** A producer's two lanes: its events, and the urgent ones, which are counted apart because they overtake. */
+/** A producer's two lanes: usual events, and urgent ones, which are counted separately because they overtake. */
 export class Lanes {
   readonly usual: Lane;
   readonly urgent: Lane;
 
-  /** @param incarnation of the modulator that makes them, in which its state is one; 0 of a producer's */
+  /** @param incarnation of the modulator whose output they are, for as long as it keeps its state; 0 for a producer's */
   constructor(incarnation = 0) {
     const [random = 0n] = crypto.getRandomValues(new BigUint64Array(1));
     const id = incarnation === 0 ? random : (BigInt(incarnation) << 32n) | (random & 0xffff_ffffn);
@@ -149,7 +149,7 @@ export class Lanes {
     this.urgent = new Lane(new TrackedSource(id, true));
   }
 
-  /** Whether one of these lanes owes something. */
+  /** Whether one of the lanes owes something. */
   get owe(): boolean {
     return this.usual.owes || this.urgent.owes;
   }
@@ -176,7 +176,7 @@ export class Lanes {
   }
 }
 
-/** The lanes of a process' own events, by which it knows these when they come over the wire. */
+/** The lanes of a process's own events, by which it recognises them on the wire. */
 export class OwnLanes {
   readonly #sources = new Set<bigint>();
 
@@ -187,7 +187,7 @@ export class OwnLanes {
     return lanes;
   }
 
-  /** Forgets lanes that raise nothing any more. */
+  /** Forgets lanes that have ended. */
   forget(lanes: Lanes): void {
     this.#sources.delete(lanes.usual.source.id);
   }

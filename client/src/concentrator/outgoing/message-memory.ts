@@ -1,21 +1,21 @@
-/** Smallest block that is kept: making smaller ones anew costs little. */
+/** Smallest block that is kept: allocating smaller ones costs little. */
 const LEAST_BYTES = 4 << 10;
-/** Largest block that is kept: larger ones are seldom. */
+/** Largest block that is kept: larger ones are rare. */
 const MOST_BYTES = 4 << 20;
-/** Most bytes of blocks that wait for the next message: twice what may be under way. */
+/** Most bytes of free blocks: twice the limit of unconfirmed bytes. */
 const MOST_WAITING_BYTES = 8 << 20;
 
 /**
- * Memory for what goes out. Blocks of it are used again: with new ones for each message an engine, which has to collect those it has
- * used, collects all its garbage many times a second. That took a producer of 1 KB events a quarter of its processor time.
+ * Memory for outgoing messages, in blocks that are reused. New ones for each message made the engine collect garbage many times a second,
+ * which took a producer of 1 KB events a quarter of its processor time.
  */
 export class MessageMemory {
-  /** Waiting blocks by their size, a power of two. */
+  /** Free blocks by their size, a power of two. */
   readonly #waiting = new Map<number, ArrayBuffer[]>();
   #waitingBytes = 0;
   readonly #blocks = new WeakSet<ArrayBufferLike>();
 
-  /** @returns so many bytes, whatever is in them */
+  /** @returns this many bytes, not zeroed */
   take(bytes: number): Uint8Array<ArrayBuffer> {
     if (bytes < LEAST_BYTES || bytes > MOST_BYTES) return new Uint8Array(bytes);
     const size = 2 ** (32 - Math.clz32(bytes - 1));
@@ -27,7 +27,7 @@ export class MessageMemory {
     return new Uint8Array(block, 0, bytes);
   }
 
-  /** Takes back bytes that nobody has any more. Other memory, and more than is worth keeping, is left to the engine. */
+  /** Takes back bytes that are no longer used. Other memory, and free blocks beyond the limit, are left to the engine. */
   giveBack({ buffer }: Uint8Array): void {
     const size = buffer.byteLength;
     if (!this.#blocks.has(buffer) || this.#waitingBytes + size > MOST_WAITING_BYTES) return;

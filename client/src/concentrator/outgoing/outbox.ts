@@ -10,33 +10,33 @@ import type { Lane, Lanes } from "./lane.ts";
 import type { MessageMemory } from "./message-memory.ts";
 import { MESSAGE_BYTES } from "./outgoing.ts";
 
-/** A run that goes out: its lane, the count of its first event, and, where it is derived, how far was accounted for before it. */
+/** A sent run: its lane, the count of its first event and, where it is derived, the last event accounted for before it. */
 interface SentRun {
   readonly lane: Lane;
   readonly raised: number;
   readonly after?: number;
 }
 
-/** A message in parts, and whose its runs are, in their order. */
+/** A message in parts, with its runs in order. */
 interface Sent {
   readonly parts: readonly Uint8Array[];
-  /** Blocks of memory that nobody else has. */
+  /** Blocks of memory that nothing else uses. */
   readonly own: readonly Uint8Array[];
   readonly bytes: number;
   readonly lanes: readonly Lane[];
 }
 
 const NONE: readonly Uint8Array[] = [];
-/** Bytes that may be sent and unconfirmed before more has to wait in the ring. */
+/** Most unconfirmed bytes; beyond, events wait in the ring. */
 const WINDOW_BYTES = 4 << 20;
-/** Size from which on a message is not joined with others. */
+/** Size from which on messages are sent by themselves. */
 const LONG_BYTES = 64 << 10;
-/** Most bytes that wait to go out together; a run on its own may be larger. */
+/** Most bytes that are gathered for one message; a single run may be larger. */
 const GATHERED_BYTES = 2 * MESSAGE_BYTES;
 
 /**
- * Keeps what was sent until the gateway has confirmed it, so that a connection that breaks swallows nothing: at the next
- * one each lane's unconfirmed runs go first. Who has had one of them knows it by its source and count.
+ * Keeps sent runs until the gateway has confirmed them, so that a broken connection loses nothing: on the next one each lane's
+ * unconfirmed runs are sent first. Consumers recognise those that they have had by source and count.
  */
 export class Outbox {
   readonly #link: Link;
@@ -44,32 +44,32 @@ export class Outbox {
   #sent: (Sent | undefined)[] = [];
   #head = 0;
   #bytes = 0;
-  /** Messages that wait to go out as one. */
+  /** Messages that are gathered into one. */
   #gathered: Uint8Array[] = [];
   #gatheredOwn: Uint8Array[] = [];
   #gatheredRuns: SentRun[] = [];
   #gatheredBytes = 0;
   #isGathering = false;
-  /** Whether a confirmation was asked for of everything that is under way. */
+  /** Whether the gateway was asked to confirm everything sent so far. */
   #isAsked = false;
 
-  /** @param memory that messages may be of: it is given back when they are confirmed */
+  /** @param memory of messages, to which it is given back once they are confirmed */
   constructor(link: Link, memory: MessageMemory) {
     this.#link = link;
     this.#memory = memory;
   }
 
-  /** Whether so much is under way that more should wait. */
+  /** Whether so much is unconfirmed that more should wait. */
   get isFull(): boolean {
     return this.#bytes > WINDOW_BYTES;
   }
 
-  /** Whether nothing is under way. */
+  /** Whether everything is confirmed. */
   get isEmpty(): boolean {
     return this.#head === this.#sent.length;
   }
 
-  /** Whether these lanes owe something, or runs of them are to be confirmed: a connection that breaks gives them back to their lanes. */
+  /** Whether these lanes owe something, or have unconfirmed runs, which a broken connection gives back to them. */
   owes(lanes: Lanes): boolean {
     const isTheirs = (lane: Lane): boolean => lane === lanes.usual || lane === lanes.urgent;
     return (
@@ -95,7 +95,7 @@ export class Outbox {
    * Sends a message as `send` does, but `together` with others. A long message is not copied for it: it goes by itself,
    * behind them, where the connection takes no parts.
    *
-   * @param isOwn nobody else has its memory
+   * @param isOwn whether nothing else uses its memory
    */
   gather(message: Uint8Array, runs: readonly SentRun[], isOwn: boolean): boolean {
     if (!this.#link.isLive) return false;
@@ -112,7 +112,7 @@ export class Outbox {
     return true;
   }
 
-  /** Sends what was gathered, at once. */
+  /** Sends the gathered messages now. */
   release(): void {
     const gathered = this.#gathered;
     if (gathered.length === 0) return;
@@ -125,14 +125,14 @@ export class Outbox {
     this.send(gathered, runs, own);
   }
 
-  /** Sends a message, in parts of whole runs. False where there is no connection. @param own parts of which nobody else has the memory */
+  /** Sends a message, in parts of whole runs. False where there is no connection. @param own parts whose memory nothing else uses */
   send(parts: readonly Uint8Array[], runs: readonly SentRun[], own = NONE): boolean {
     if (!this.#link.isLive) return false;
     let bytes = 0;
     for (const part of parts) bytes += part.byteLength;
     if (bytes > this.#link.limitBytes) return this.#sendApart(parts, runs, own);
     const lanes: Lane[] = [];
-    // A process that begins to raise on many channels says where it is on all of them by one message.
+    // A process that begins to raise on many channels states all its positions in one message.
     const positions: Uint8Array[] = [];
     for (const run of runs) {
       const { lane } = run;
@@ -147,7 +147,7 @@ export class Outbox {
     return true;
   }
 
-  /** Sends each part by itself. One that the gateway does not take goes nowhere: by the counts of the next run consumers know what they miss. */
+  /** Sends each part by itself. A part that is too large for the gateway is dropped: the next run's counts tell consumers what they miss. */
   #sendApart(parts: readonly Uint8Array[], runs: readonly SentRun[], own: readonly Uint8Array[]): true {
     let first = 0;
     for (const part of parts) {
@@ -159,14 +159,14 @@ export class Outbox {
     return true;
   }
 
-  /** Asks the gateway, which confirms some times a second, to confirm now: somebody waits for it. */
+  /** Asks the gateway, which confirms a few times a second, to confirm now, because a caller waits. */
   askForConfirmation(): void {
     if (this.isEmpty || this.#isAsked) return;
     this.#isAsked = true;
     this.#link.send({ kind: "Ping", time: performance.now() });
   }
 
-  /** Tells where a lane's count is, behind what was sent of it. @param accounted as `SentRun.after` */
+  /** Sends a lane's position, behind its sent runs. @param accounted as `SentRun.after` */
   place(lane: Lane, raised = lane.raised, accounted?: number): void {
     this.release();
     this.#link.send(placing(lane, raised, accounted));
@@ -177,11 +177,11 @@ export class Outbox {
     this.#link.together(act);
   }
 
-  /** The gateway has so many more messages. */
+  /** The gateway has confirmed this many more messages. */
   taken(messages: number): void {
     for (let i = 0; i < messages && this.#head < this.#sent.length; i++) {
       const { bytes, own } = this.#sent[this.#head] as Sent;
-      // The slot outlives the message until the list is cut.
+      // The message is freed now; its slot only when the list is cut.
       this.#sent[this.#head++] = undefined;
       this.#bytes -= bytes;
       for (const part of own) this.#memory.giveBack(part);
@@ -192,16 +192,16 @@ export class Outbox {
     }
   }
 
-  /** The connection broke: what is unconfirmed goes back to its lanes. */
+  /** The connection broke: unconfirmed runs go back to their lanes. */
   interrupted(): void {
     for (const { parts, lanes } of this.#sent.slice(this.#head) as Sent[]) {
       let run = 0;
       const take = (frame: Frame): void => {
         const lane = lanes[run++];
         if (frame.kind !== "Events" || lane === undefined) return;
-        // Its numbers will be others, and modulators here may not have seen the run to its end.
+        // Its numbers will change, and modulators here may not have finished the run.
         const copy = frame.copy();
-        // Who waited for it was told; the event itself still goes to those who have not had it.
+        // The producer was told that its waiting failed; the event itself is still sent.
         copy.forgetSync();
         copy.goAgain();
         this.hold(lane, copy);
@@ -219,7 +219,7 @@ export class Outbox {
     lane.hold(frame);
   }
 
-  /** Tells the lane's position, and sends what is unconfirmed: somebody wants its events again. */
+  /** Sends the lane's position and unconfirmed runs: its events are wanted again. */
   resume(lane: Lane): void {
     const frames = lane.takeUnconfirmed();
     const [first] = frames;
@@ -233,12 +233,12 @@ export class Outbox {
       frames.map(frame => frame.raw()),
       frames.map(({ raised, after }) => ({ lane, raised, after })),
     );
-    // Its modulator may have been through more, and let nothing pass.
+    // Its modulator may have been through more without letting anything pass.
     if (lane.coverage?.isBehind) this.place(lane);
   }
 }
 
-/** A message with a lane's position, as of when it is sent. */
+/** A message with a lane's position at the time of sending. */
 function placing(lane: Lane, raised: number, accounted?: number): Outgoing {
   lane.isPlaced = true;
   const { channel, producer, urgent, source, coverage } = lane;

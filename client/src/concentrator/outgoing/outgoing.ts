@@ -11,46 +11,46 @@ import type { RingRecord } from "../../queues/ring.ts";
 import type { PortEnd, ProducerEndpoint } from "../endpoints/endpoint.ts";
 import type { Lane } from "./lane.ts";
 
-/** Size of a run besides its events. */
+/** Bytes of a run besides its events. */
 const RUN_BYTES = measureRun([]) + 8;
-/** The most that an event takes up besides its bytes: its place, and what has the next begin at a multiple of 8. */
+/** Most bytes of a run per event besides the event itself: its end offset, and padding to 8. */
 const EVENT_BYTES = 12;
 const SINGLE_BYTES = RUN_BYTES + EVENT_BYTES;
 
-/** Events of one lane whose counts follow one another, where they lie: all of the stretch. */
+/** Consecutive events of one lane, and the bytes that hold exactly these. */
 export interface RaisedRun extends Stretch {
   readonly producer: ProducerEndpoint;
   readonly lane: Lane;
   readonly sync: boolean;
-  /** Count of the first event; those of the others follow it. */
+  /** Count of the first event. */
   readonly raised: number;
-  /** Beginning of the run's frame in its message. */
+  /** Offset of the run's frame in its message. */
   start: number;
 }
 
-/** A run that more events may be added to. Bounds behind its own events belong to others. */
+/** A run to which more events may be added. Bounds behind its own events belong to others. */
 interface OpenRun extends RaisedRun {
   readonly bounds: number[];
   end: number;
 }
 
-/** Frames that go out together: one write for many events, of one channel or of many. */
+/** Frames that are sent by one write, of one channel or of many. */
 export interface OutgoingMessage {
   readonly bytes: Uint8Array;
   readonly view: DataView;
   readonly runs: readonly RaisedRun[];
 }
 
-/** A session's queue of events, as its reader has it. */
+/** The reader's side of a session's queue of events. */
 export interface RaisedQueue {
   readonly port: PortEnd;
-  /** Whether the events go before those of others, and are counted apart. */
+  /** Whether its events are urgent: sent first and counted separately. */
   readonly isUrgent: boolean;
 }
 
 /**
- * Takes the first records of a queue that it is offered, and returns their number; the others are offered
- * again. Records in a ring are valid until it returns.
+ * Takes the first of the offered records of a queue, and returns their number; the others are offered again.
+ * Records in a ring are valid until it returns.
  */
 export type TakeRecords = (records: readonly RingRecord[], queue: RaisedQueue) => number;
 
@@ -58,7 +58,7 @@ export type TakeRecords = (records: readonly RingRecord[], queue: RaisedQueue) =
 export interface RaisedEvents {
   /** Whether there are none. */
   isEmpty(): boolean;
-  /** Offers what there is, queue by queue, and each producer's in order. */
+  /** Offers all records, queue by queue, each producer's in order. */
   drain(take: TakeRecords): void;
 }
 
@@ -70,20 +70,20 @@ export interface RunTaker {
   readonly room: Room;
   /** Sends runs that remote consumers want. */
   send(message: OutgoingMessage): void;
-  /** Keeps a run here that no remote consumer wants, or that is too large for the gateway. */
+  /** Keeps a run in this process that no remote consumer wants, or that is too large for the gateway. */
   keep(run: RaisedRun): void;
 }
 
-/** A message is closed when it has grown to this size; a single event may be larger. */
+/** Size at which a message is closed; a single event may be larger. */
 export const MESSAGE_BYTES = 256 * 1024;
-/** Bounds of a run that only this process wants: what a modulator may make is limited for each. */
+/** Most events and bytes of a run for this process only: a modulator's output is limited per run. */
 const QUIET_BYTES = 4 << 20;
 const QUIET_EVENTS = 32_768;
 
 /**
- * Gathers what was raised into runs, one for each lane as long as a message is open, and those that somebody elsewhere wants
- * into messages. Each lane's events keep their order and their counts: after a gap, where events were dropped, begins a new run.
- * A synchronous event is a run of its own.
+ * Gathers raised events into runs, one for each lane while a message is open, and runs that are wanted elsewhere into messages. Each
+ * lane's events keep their order and counts: behind a gap, where events were dropped, a new run begins. A synchronous event is a run
+ * of its own.
  */
 export function gatherRuns(
   records: readonly RingRecord[],
@@ -93,7 +93,7 @@ export function gatherRuns(
   const { mostBytes } = taker;
   const wanted = new OpenRuns();
   const quiet = new OpenRuns();
-  // Most come from the same one as those before them.
+  // Most events have the same lane as the one before.
   let number = -1;
   let producer: ProducerEndpoint | undefined;
   for (const record of records) {
@@ -110,7 +110,7 @@ export function gatherRuns(
       wanted.add(producer, lane, record);
       if (wanted.bytes >= MESSAGE_BYTES) send(wanted.close(), taker);
     } else if (producer.elsewhere > 0) {
-      // Its lane's events keep their order.
+      // A lane's events keep their order.
       send(wanted.close(), taker);
       quiet.add(producer, lane, record);
       keep(quiet.close(), taker);
@@ -137,7 +137,7 @@ function keep(runs: readonly OpenRun[], taker: RunTaker): void {
   reuse(runs);
 }
 
-/** Bounds of long runs that were taken: to have them grow again for each run takes as long as to gather it. */
+/** Bounds of long runs, for reuse: growing new ones for each run takes as long as gathering it. */
 const spare: number[][] = [];
 const SPARE_RUNS = 4;
 const LONG_EVENTS = 32;
@@ -159,11 +159,11 @@ function boundsOf(start: number, end: number): number[] {
 
 let nextGathering = 1;
 
-/** Runs that more events may be added to. */
+/** Runs to which more events may be added. */
 class OpenRuns {
   bytes = 0;
   events = 0;
-  /** The most that they take up as a message. */
+  /** Most bytes that they need as a message. */
   size = 0;
   #runs: OpenRun[] = [];
   /** A lane says which run of which gathering is its newest: nothing has to be looked up. */

@@ -36,16 +36,16 @@ interface RaisingParts {
   readonly traced: TracedRuns | undefined;
 }
 
-/** A caller that waits for everything that was raised before. */
+/** A caller that waits for all events raised before. */
 interface Flush {
-  /** The stage that those events have reached. */
+  /** How far those events have come. */
   at: "raised" | "modulating" | "modulated";
-  /** Whether the gateway is to have it. */
+  /** Whether it also waits for the gateway to have them. */
   readonly isTaken: boolean;
   readonly done: () => void;
 }
 
-/** Takes what producers raise, as soon as it may go out, and gives it to the consumers here, to the modulators, and to the gateway. */
+/** Takes raised events as soon as they may be sent, and gives them to consumers here, to modulators, and to the gateway. */
 export class Raising {
   readonly #events: RaisedEvents;
   readonly #link: Link;
@@ -86,7 +86,7 @@ export class Raising {
     this.#traced = parts.traced;
   }
 
-  /** Sends everything that was raised since the last time. @returns false where it has to wait where it is */
+  /** Sends the events raised since the last call. @returns false where they have to wait in their queues */
   drain(): boolean {
     if (this.#hold.isHolding) return false;
     const isFull = !this.#link.isReady || this.#outbox.isFull || this.#hold.isBlocked;
@@ -95,20 +95,20 @@ export class Raising {
     return true;
   }
 
-  /** Drains however much is under way. */
+  /** Sends all, however much is unconfirmed. */
   takeAll(): void {
     this.#outbox.together(() => this.#events.drain(this.#take));
   }
 
-  /** Calls back when what was raised before has been through the modulators here; with `isTaken`, when the gateway has it, too. */
+  /** Calls back when earlier events have been through the modulators here; with `isTaken`, when the gateway has them, too. */
   whenThrough(isTaken: boolean, done: () => void): void {
     this.#flushes.push({ at: "raised", isTaken, done });
     this.checkFlushes();
   }
 
-  /** Ends those flushes whose conditions hold by now. */
+  /** Ends the flushes whose conditions hold now. */
   checkFlushes(): void {
-    // While consumers are expected back, what a broken connection may have swallowed is still to be sent again.
+    // While consumers are expected back, runs that a broken connection may have lost are still to be sent again.
     if (this.#flushes.length === 0 || !this.#events.isEmpty() || this.#hold.isHolding) return;
     const raised = this.#flushes.filter(({ at }) => at === "raised");
     const { installed, runs } = this.#modulation;
@@ -141,7 +141,7 @@ export class Raising {
     }
   }
 
-  /** Whether the producer's events may be for anybody in this process. */
+  /** Whether anybody in this process may want the producer's events. */
   #concerns({ channel, channelNumber }: ProducerEndpoint): boolean {
     return (
       this.#reception.takes(channelNumber) ||
@@ -155,7 +155,7 @@ export class Raising {
     const { id: endpoint, listener, channel, elsewhere } = producer;
     const of = provenanceOf(lane, frame);
     if (producer.open === undefined || (elsewhere > 0 && !sent)) {
-      // Nobody waits for an urgent one, and its count is another.
+      // An urgent event is never waited for, and has another count.
       const raised = frame.isUrgent ? Number.NEGATIVE_INFINITY : frame.raised;
       listener.notify({ is: "dropped", endpoint, raised, events: frame.count });
       return;
@@ -173,7 +173,7 @@ export class Raising {
     if (!this.#modulation.runs.enqueue(channel, frame, of, name)) this.#synchronous.settle(name);
   }
 
-  /** An event that the gateway takes no message with goes nowhere, as without a connection. */
+  /** An event too large for the gateway is not sent, as without a connection. */
   #refuse({ producer, lane, sync, raised, bounds, first: event }: RaisedRun): void {
     const { id: endpoint, listener } = producer;
     const bytes = (bounds[2 * event + 1] as number) - (bounds[2 * event] as number);
@@ -183,7 +183,7 @@ export class Raising {
     listener.notify({ is: "dropped", endpoint, raised: first, events: 1, code: "FRAME_TOO_LARGE" });
   }
 
-  /** A run that nobody elsewhere wants: it stays where it lies, unless consumers here have to be told. */
+  /** A run that nobody elsewhere wants: it is copied only for consumers here. */
   #raiseQuietly(run: RaisedRun): void {
     const { producer, lane, sync, raised } = run;
     const { channel, channelNumber } = producer;
@@ -203,7 +203,7 @@ export class Raising {
   }
 }
 
-/** A run that was raised accounts for its own events. */
+/** The provenance of a raised run: its own events. */
 function provenanceOf({ source }: Lane, { raised, count }: { raised: number; count: number }): Provenance {
   return { source, after: raised - 1, through: raised + count - 1 };
 }
