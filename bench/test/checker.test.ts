@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Account, type Source } from "../src/chaos/checker.ts";
-import { type MeaningName, meaningOf, NOTICE, NOTICES } from "../src/chaos/event.ts";
+import { type MeaningName, meaningOf, NOTICE, NOTICES, URGENT_LIFE } from "../src/chaos/event.ts";
 
 const [PRODUCER, LIFE] = [1, 1];
 /** As what was raised at once, after consumers had subscribed. */
@@ -196,6 +196,17 @@ test("a modulator that began anew may gather some events again, with others, and
   expect(account.close([sourceOf(6)]).verdict).toMatchObject({ duplicated: 2 });
   take(account, { n: 7, first: 6 }, { n: 9, first: 7 });
   expect(account.close([sourceOf(10)]).verdict).toMatchObject({ duplicated: 1 });
+});
+
+test("what was gathered of urgent events may come again whole, once a modulator was told to begin anew, and only then", () => {
+  const account = accountOf("gathered");
+  const urgent = (): void => account.take(Uint32Array.of(0, PRODUCER, URGENT_LIFE + LIFE, 0, 0, 0), 0);
+  take(account, "restarted");
+  urgent();
+  urgent();
+  expect(account.close([sourceOf(0)]).verdict).toMatchObject({ ...CLEAN, repeatedInPart: 1 });
+  urgent();
+  expect(account.close([sourceOf(0)]).verdict).toMatchObject({ duplicated: 1 });
 });
 
 test("what is gathered with events that were missing before is in order where it stands for later ones, too", () => {

@@ -139,6 +139,8 @@ export class Account {
   #lost = 0;
   #notes: string[] = [];
   #restarts = 0;
+  /** Of these, the ones before the last call of `close`. */
+  #restartsBefore = 0;
   /** Calls of `close` until a change of its modulator is in force for certain: what both had been through may come of both. */
   #changing = 0;
 
@@ -237,6 +239,7 @@ export class Account {
     this.#spoilt = 0;
     this.#lacking = 0;
     this.#isNew = false;
+    this.#restartsBefore = this.#restarts;
     this.#changing = Math.max(0, this.#changing - 1);
     this.#late = 0;
     this.#notes = [];
@@ -279,7 +282,9 @@ export class Account {
     if (first <= last) {
       // A period's events go with the run of the usual ones: what stands for urgent ones may be repeated whole with a part of that.
       const isInPart = n > last || (this.#meaning.gathers === true && life >= URGENT_LIFE);
-      const isWithMore = isInPart && progress.restarts < this.#restarts;
+      // What a period made may come again where a modulator began anew; the sources that it is made of tell that in any order.
+      const isAnew = progress.restarts < this.#restarts || this.#restartsBefore < this.#restarts;
+      const isWithMore = isInPart && isAnew;
       this.#again(producer, life, progress, first, Math.min(n, last), isWithMore, this.#changing > 0);
     } else {
       const missing = this.#unitsAmong(Math.max(last, writtenOff), first - 1);
