@@ -1,7 +1,6 @@
 import { type ErrorCode, JechoError, Type } from "@jecho/shared";
 import type { Inheritance as InheritanceFrame, Overview } from "@jecho/shared/internal";
 import { checkOptions } from "@jecho/shared/internal";
-import { laterTurn } from "#platform";
 import { EventChannel } from "../channel/channel.ts";
 import { type Codec, isCodec } from "../channel/codec.ts";
 import { type EndpointSession, Opener } from "../channel/opener.ts";
@@ -26,11 +25,10 @@ import { KnownTypes, ProducerNames, theOne } from "./known.ts";
 import type { NewSession } from "./other-gateways.ts";
 import type { GatewayOverview } from "./overview.ts";
 import { Questions } from "./questions.ts";
-import { guarded, NewsListeners, type Status, statusNow, tell, untilLive } from "./status.ts";
+import { SessionStatus } from "./session-status.ts";
+import { guarded, type Status, statusNow, tell } from "./status.ts";
 import { Ways } from "./ways.ts";
 
-/** Time that a session without a connection stays silent where nobody listens to its status. */
-const SILENCE_MS = 5000;
 /** Codes of faults that others bring about: no error of this application. */
 const WARNINGS: ReadonlySet<ErrorCode> = new Set(["MODULATOR_LEFT_OUT", "TYPE_UNREAD"]);
 
@@ -51,9 +49,7 @@ export class Session {
   readonly address: string;
   readonly #options: ConnectOptions;
   readonly #port: Port;
-  readonly #statusListeners = new NewsListeners<Status>();
-  /** Whoever waits for it to be live. */
-  readonly #waiting = new NewsListeners<Status>();
+  readonly #status: SessionStatus;
   readonly #endpoints: Endpoints;
   readonly #opener: Opener;
   readonly #names: GatewayNames;
@@ -70,9 +66,6 @@ export class Session {
     gateway: () => this.gateway,
   });
   #subject: string | undefined;
-  #status: Status = statusNow("connecting");
-  /** Runs out once while there is no connection. */
-  #silence: ReturnType<typeof setTimeout> | undefined;
   #closing: Promise<void> = Promise.resolve();
   readonly #inheritance = Promise.withResolvers<Inheritance>();
 
@@ -81,6 +74,7 @@ export class Session {
     const gateway = parseAddress(address);
     checkOptions<ConnectOptions>("connect()", options, CONNECT);
     this.address = gateway.place;
+    this.#status = new SessionStatus(this.address);
     this.#names = new GatewayNames(gateway);
     this.#ways = new Ways<Session>({
       own: this,
@@ -88,7 +82,7 @@ export class Session {
       options,
       neighbours: neighbourAddresses(options.neighbours),
       openerOf: session => session.#opener,
-      checkUsable: () => this.#checkUsable(),
+      checkUsable: () => this.#status.checkUsable(),
       askAt: async there => ((await this.#ask({ gatewayAt: urlOf(there) })) as { gateway: string }).gateway,
       make: (there, its, closed) => this.#makeOther(there, its, closed),
     });
@@ -102,11 +96,11 @@ export class Session {
       receive: this.#endpoints.receive,
     });
     this.#opener = new Opener(this.#forEndpoints(), this.#endpoints);
-    this.#mindSilence();
+    this.#status.mindSilence();
   }
 
   #forEndpoints(): EndpointSession {
-    const isClosed = (): boolean => this.#status.state === "closed";
+    const status = this.#status;
     const gateway = (): string | undefined => this.gateway;
     return {
       address: this.address,
@@ -114,12 +108,12 @@ export class Session {
         return gateway();
       },
       get isClosed() {
-        return isClosed();
+        return status.isClosed;
       },
       port: this.#port,
       queue: this.#options.queue ?? {},
       tracing: this.#options.tracing,
-      checkUsable: () => this.#checkUsable(),
+      checkUsable: () => this.#status.checkUsable(),
       ready: signal => this.ready(signal),
       ways: this.#ways,
       post: request => this.#post(request),
@@ -146,7 +140,7 @@ export class Session {
 
   /** The session's state: `live` while there is a connection. */
   get status(): Status {
-    return this.#status;
+    return this.#status.now;
   }
 
   /**
@@ -154,12 +148,12 @@ export class Session {
    * later, says so once by `console.warn`.
    */
   onStatus(listener: (status: Status) => void): () => void {
-    return this.#statusListeners.add(listener);
+    return this.#status.add(listener);
   }
 
   /** Resolves when the session is live. @throws JechoError what refused it, `CLOSED`, or the signal's reason */
   ready(signal?: AbortSignal): Promise<void> {
-    return untilLive(this.#status, this.#waiting, signal);
+    return this.#status.ready(signal);
   }
 
   /**
@@ -231,7 +225,7 @@ export class Session {
   share<S extends object>(state: S, options: ShareOptions = {}): SharedObject<S> {
     checkOptions<ShareOptions>("share()", options, SHARE);
     const object = this.#copies.share(state, options.id);
-    const { state: is, error = new JechoError("CLOSED", "the session is closed") } = this.#status;
+    const { state: is, error = new JechoError("CLOSED", "the session is closed") } = this.#status.now;
     // Of a session that has ended nobody hears of it; the object itself can be used.
     if (is === "closed" || is === "refused") object.notice({ is: "refused", endpoint: 0, reset: 0, error });
     return object;
@@ -246,7 +240,7 @@ export class Session {
   async attach<S extends object>(id: string, options: AttachOptions = {}): Promise<SharedObject<S>> {
     checkOptions<AttachOptions>("attach()", options, ATTACH);
     const { policy = "prompt", signal } = options;
-    this.#checkUsable();
+    this.#status.checkUsable();
     const { object, opening } = this.#copies.attach<S>(id, policy === "lazy");
     await this.#endpoints.open(opening.endpoint, object, signal, () => this.#post(opening));
     return object;
@@ -257,7 +251,7 @@ export class Session {
    * gateway, or after 30 s.
    */
   close(): Promise<void> {
-    if (this.#status.state !== "closed") {
+    if (!this.#status.isClosed) {
       this.#copies.publish();
       this.#opener.queues?.finish();
       const error = new JechoError("CLOSED", "the session was closed");
@@ -348,24 +342,19 @@ export class Session {
     } catch (error) {
       failure = JechoError.from(error).message || "it is not said why";
     }
-    if (this.#status.state !== "closed") this.#port.post({ is: "token", token, failure });
-  }
-
-  #checkUsable(): void {
-    if (this.#status.state === "closed") throw new JechoError("CLOSED", "the session is closed");
-    if (this.#status.state === "refused") throw this.#status.error;
+    if (!this.#status.isClosed) this.#port.post({ is: "token", token, failure });
   }
 
   #post(request: PortRequest): void {
     // What the closed session's endpoints had is gone with it.
-    if (this.#status.state === "closed") return;
+    if (this.#status.isClosed) return;
     this.#copies.publish();
     this.#port.post(request);
   }
 
   #notice(notice: PortNotice): void {
     // What was still on its way when the session was closed.
-    if (this.#status.state === "closed") return;
+    if (this.#status.isClosed) return;
     switch (notice.is) {
       case "status":
         this.#setStatus(notice.status);
@@ -437,34 +426,9 @@ export class Session {
   }
 
   #setStatus(status: Status): void {
-    this.#status = status;
+    this.#status.set(status);
     if (status.state === "refused") this.#end(status.error as JechoError);
-    this.#mindSilence();
-    this.#waiting.tell(status);
-    this.#statusListeners.tell(status);
-  }
-
-  get #isWaiting(): boolean {
-    return this.#status.state === "connecting" || this.#status.state === "reconnecting";
-  }
-
-  /** A program that waits for a gateway that is not there, or no more, would say nothing for ever. */
-  #mindSilence(): void {
-    if (this.#isWaiting) {
-      // What has come while the application computed comes first.
-      this.#silence ??= setTimeout(() => laterTurn(() => this.#warn()), SILENCE_MS);
-    } else {
-      clearTimeout(this.#silence);
-      this.#silence = undefined;
-    }
-  }
-
-  #warn(): void {
-    const { error } = this.#status;
-    if (!this.#isWaiting || this.#statusListeners.isHeard) return;
-    console.warn(
-      `JEcho: no gateway has answered at ${this.address} for ${SILENCE_MS / 1000} s; the session keeps trying${error ? ` (${error.message})` : ""}`,
-    );
+    this.#status.tell();
   }
 
   /** Ends the session, and rejects what was asked of it. */
