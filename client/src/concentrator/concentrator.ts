@@ -5,7 +5,6 @@ import { placementOf } from "../consumer/placement.ts";
 import type { ControlRequest, SessionNotice } from "../places/port.ts";
 import { atEndOfTurn } from "../platform/face.ts";
 import type { QueueReaders, QueueReadersEvents } from "../queues/queue-readers.ts";
-import { statusNow } from "../session/status.ts";
 import {
   ConsumerEndpoint,
   CopyEndpoint,
@@ -75,7 +74,7 @@ export class Concentrator {
   handle(request: SessionRequest, port: PortEnd): void {
     this.#drainFirst();
     if (this.#waits(request, port)) return;
-    const { index, reception, openings, synchronous, flow, copies } = this.#parts;
+    const { index, link, openings, synchronous, flow, copies, questions } = this.#parts;
     const { lanes, delegates, raising } = this.#production ?? {};
     const producer = (act: (producer: ProducerEndpoint) => void): void => {
       const endpoint = endpointOf(request, port);
@@ -94,7 +93,7 @@ export class Concentrator {
         return lanes && this.#open(new ProducerEndpoint(request, port, lanes.create(), index));
       case "openConsumer": {
         const opened = new ConsumerEndpoint(request, port, index);
-        reception.inherit(opened, request);
+        opened.tracker.inherit(request.sources, request.sinceMs);
         return this.#open(opened);
       }
       case "openObject":
@@ -113,7 +112,7 @@ export class Concentrator {
           synchronous.handled(it, channel, producer, raised, outcome);
         });
       case "resetConsumer":
-        return consumer(it => openings.reset(it, request.reset, request.modulator));
+        return consumer(it => openings.reset(it, request));
       case "compared":
         return consumer(it => openings.compared(it, request));
       case "flow":
@@ -133,13 +132,13 @@ export class Concentrator {
         return raising === undefined ? flushed() : raising.whenThrough(true, flushed);
       }
       case "ask":
-        return this.#parts.questions.ask(port, request.question, request.about);
+        return questions.ask(port, request.question, request.about);
       case "token":
-        return this.#parts.link.token(
+        return link.token(
           request.failure === "" ? request.token : new JechoError("TOKEN_INVALID", request.failure),
         );
       case "probe":
-        return this.#parts.link.probe();
+        return link.probe();
     }
   }
 
@@ -197,7 +196,7 @@ export class Concentrator {
     this.#drainFirst();
     this.#parts.production.forget(port);
     for (const [, endpoint] of [...port.endpoints]) this.#closeEndpoint(endpoint);
-    this.#parts.questions.forget(port);
+    this.#parts.handovers.forget(port);
   }
 
   /** Sends everything but events that these requests cause in one message. */
@@ -306,60 +305,52 @@ export class Concentrator {
   #receive(frame: Frame): void {
     // By its class, which is one, where the kinds of all others are found in places of many kinds.
     if (frame instanceof EventsFrame) return this.#parts.reception.arrived(frame);
+    const { link, synchronous, routes, reception, openings, copies, handovers, questions, schemas } =
+      this.#parts;
     switch (frame.kind) {
       case "Processed":
-        this.#parts.synchronous.answered(frame);
+        synchronous.answered(frame);
         return this.#taken(frame.taken);
       case "Position":
-        return this.#parts.reception.position(frame, this.#production?.lanes.has(frame.source) ?? false);
+        return reception.position(frame, this.#production?.lanes.has(frame.source) ?? false);
       case "Taken":
         return this.#taken(frame.messages);
       case "Dropped":
-        return this.#parts.reception.dropped(frame.channel, Number(frame.events));
+        return reception.dropped(frame.channel, Number(frame.events));
       case "Flow":
         this.#production?.hold.told(frame.derived, frame.ready);
         return frame.ready ? this.#drainSoon() : undefined;
       case "Replayed":
-        return this.#parts.openings.replayed(frame);
+        return openings.replayed(frame);
       case "ProducerOpened":
-        this.#named(0, frame.producer, this.#parts.link.subject);
-        return this.#parts.openings.producerOpened(frame);
+        this.#named(0, frame.producer, link.subject);
+        return openings.producerOpened(frame);
       case "ConsumerOpened":
-        return this.#parts.openings.consumerOpened(frame);
+        return openings.consumerOpened(frame);
       case "Compare":
-        return this.#parts.openings.compare(frame);
+        return openings.compare(frame);
       case "ConsumerLost":
-        return this.#parts.openings.lost(frame.consumer, errorOf(frame));
+        return openings.lost(frame.consumer, errorOf(frame));
       case "Refused": {
         const error = errorOf(frame);
-        return this.#parts.questions.answered(frame.request, error)
-          ? undefined
-          : this.#parts.openings.refused(frame.request, error);
-      }
-      case "HandoverToken": {
-        const { token, validMs } = frame;
-        this.#parts.questions.answered(frame.request, { token, validMs });
-        return;
+        return questions.answered(frame.request, error) ? undefined : openings.refused(frame.request, error);
       }
       case "TypeKnown":
-        this.#listener.notify({ is: "type", schema: this.#parts.schemas.add(frame.schema) });
-        this.#parts.questions.answered(frame.request, []);
-        return;
+        this.#listener.notify({ is: "type", schema: schemas.add(frame.schema) });
+        return questions.take(frame);
+      case "HandoverToken":
       case "Kicked":
-        this.#parts.questions.answered(frame.request, { connections: frame.connections });
-        return;
       case "Overview":
-        this.#parts.questions.answered(frame.request, { overview: frame });
-        return;
+      case "Types":
+        return questions.take(frame);
       case "Survey": {
         const uses = this.#production?.modulation.uses() ?? [];
-        return this.#parts.link.send({ kind: "Surveyed", request: frame.request, uses });
+        return link.send({ kind: "Surveyed", request: frame.request, uses });
       }
-      case "Types":
-        this.#parts.questions.answered(frame.request, [...frame.tokens]);
-        return;
-      case "Yield":
-        return this.#yield(frame.request, this.#parts.questions.handoverOf(frame.asked));
+      case "Yield": {
+        const yielded = handovers.yield(frame.request, frame.asked);
+        return yielded && this.#listener.yielded(yielded);
+      }
       case "Inheritance":
         return this.#listener.notify({ is: "inheritance", inheritance: frame });
       case "Demand":
@@ -371,16 +362,15 @@ export class Concentrator {
       case "Impaired":
         return this.#impaired(frame.derived, errorOf(frame));
       case "Placed":
-        for (const { id, listener } of this.#parts.reception.membersOf(frame.derived))
+        for (const { id, listener } of routes.membersOf(frame.derived))
           listener.notify({ is: "placed", endpoint: id, placements: frame.placements.map(placementOf) });
-        for (const { successor } of this.#parts.reception.comingTo(frame.derived))
-          successor?.placed(frame.placements);
+        for (const { successor } of routes.comingTo(frame.derived)) successor?.placed(frame.placements);
         return;
       case "CopyUpdate":
-        if (frame.request !== 0) this.#parts.openings.objectOpened(frame);
-        return this.#parts.copies.updated(frame);
+        if (frame.request !== 0) openings.objectOpened(frame);
+        return copies.updated(frame);
       case "ObjectWrite":
-        return this.#parts.copies.written(frame);
+        return copies.written(frame);
       case "Fault":
         return this.#fault(frame);
       default:
@@ -405,42 +395,9 @@ export class Concentrator {
     parts.take(frame);
   }
 
-  /** Hands the session that got the token over to another device: stops its events, and tells its positions. Other sessions go on. */
-  #yield(request: number, port: PortEnd | undefined): void {
-    if (port === undefined) {
-      const { number: code, message } = new JechoError(
-        "HANDOVER_INVALID",
-        "the session with this token is gone",
-      );
-      return this.#parts.link.send({ kind: "Refused", request, code, message });
-    }
-    const places = [];
-    const copies = [];
-    for (const [, endpoint] of [...port.endpoints]) {
-      const { open } = endpoint;
-      // What it produces ends with the session.
-      if (endpoint.is === "producer") continue;
-      if (open !== undefined) {
-        if (endpoint.is === "object") copies.push(open.number);
-        else places.push(this.#parts.reception.placeOf(endpoint, open.number));
-      }
-      // The gateway removes them by itself.
-      this.#parts.openings.end(endpoint);
-    }
-    this.#parts.link.send({ kind: "Yielded", request, places, copies });
-    port.listener.notify({
-      is: "status",
-      status: statusNow(
-        "refused",
-        new JechoError("HANDED_OVER", "the session was handed over to another device"),
-      ),
-    });
-    this.#listener.yielded(port);
-  }
-
   /** A modulator restarted: its consumers are told with the first word of its new output. Everything else they are told at once. */
   #impaired(derived: number, error: JechoError): void {
-    for (const member of this.#parts.reception.membersOf(derived)) {
+    for (const member of this.#parts.routes.membersOf(derived)) {
       if (error.code === "MODULATOR_RESTARTED") member.impaired = error;
       else member.listener.notify({ is: "impaired", endpoint: member.id, error });
     }
@@ -462,11 +419,12 @@ export class Concentrator {
 
   /** The connection broke: consumers are expected back, and what they want waits for them. */
   #interrupted(comesBack: boolean): void {
-    const { index, questions, synchronous, flow, production } = this.#parts;
+    const { index, handovers, questions, synchronous, flow, production } = this.#parts;
     const { deriving, outbox, hold, demands, modulation, feeds } = this.#production ?? {};
     const wanted = comesBack ? demands?.wanted() : undefined;
     deriving?.interrupted(index);
     const wereOpen = index.interrupted();
+    handovers.interrupted();
     questions.interrupted();
     synchronous.clear();
     outbox?.interrupted();

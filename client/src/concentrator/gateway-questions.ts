@@ -1,7 +1,12 @@
 import { JechoError } from "@jecho/shared";
+import type { HandoverToken, Kicked, Overview, TypeKnown, Types } from "@jecho/shared/internal";
 import type { Answer, Question } from "../places/port.ts";
 import type { PortEnd } from "./endpoints/endpoint.ts";
 import { Link, type LinkOptions } from "./link.ts";
+import type { SessionHandovers } from "./session-handovers.ts";
+
+/** Frames that answer questions. */
+type AnswerFrame = HandoverToken | TypeKnown | Types | Kicked | Overview;
 
 /** A session, and the number that it knows its question by. */
 interface AskedQuestion {
@@ -12,17 +17,17 @@ interface AskedQuestion {
 /** Questions of sessions to the gateway, and those that it has not answered yet. */
 export class GatewayQuestions {
   readonly #link: Link;
+  readonly #handovers: SessionHandovers;
   readonly #options: LinkOptions;
   readonly #nextRequest: () => number;
   /** Questions by request. */
   readonly #questions = new Map<number, AskedQuestion>();
-  /** Sessions that asked for a handover token, by the request at the present connection. */
-  readonly #handovers = new Map<number, PortEnd>();
   /** Connections that are made in order to hear which gateway is at another address. */
   readonly #inquiries = new Set<Link>();
 
-  constructor(link: Link, options: LinkOptions, nextRequest: () => number) {
+  constructor(link: Link, handovers: SessionHandovers, options: LinkOptions, nextRequest: () => number) {
     this.#link = link;
+    this.#handovers = handovers;
     this.#options = options;
     this.#nextRequest = nextRequest;
   }
@@ -31,19 +36,12 @@ export class GatewayQuestions {
     const request = this.#nextRequest();
     this.#questions.set(request, { port, question });
     if ("gatewayAt" in about) this.#inquire(request, about.gatewayAt);
-    else if (!this.#link.isLive)
-      this.answered(
-        request,
-        new JechoError("CONNECTION_LOST", "the connection broke before the answer came"),
-      );
+    else if (!this.#link.isLive) this.answered(request, broken());
     else if ("token" in about) this.#link.send({ kind: "WantType", request, token: about.token });
     else if ("channel" in about) this.#link.send({ kind: "WantTypes", request, channel: about.channel });
     else if ("kick" in about) this.#link.send({ kind: "Kick", request, subject: about.kick });
     else if ("overview" in about) this.#link.send({ kind: "WantOverview", request, pattern: about.overview });
-    else {
-      this.#handovers.set(request, port);
-      this.#link.send({ kind: "AskHandover", request });
-    }
+    else this.#handovers.ask(port, request);
   }
 
   /** Connects there for a moment, showing nothing of this session. */
@@ -85,6 +83,11 @@ export class GatewayQuestions {
     }
   }
 
+  /** The gateway answers a question. */
+  take(answer: AnswerFrame): void {
+    this.answered(answer.request, answerOf(answer));
+  }
+
   /** @returns false where that request was no question */
   answered(request: number, answer: Answer | JechoError): boolean {
     const asked = this.#questions.get(request);
@@ -94,16 +97,6 @@ export class GatewayQuestions {
     return true;
   }
 
-  /** The session that asked for the handover token which this request got, unless that has ended. */
-  handoverOf(request: number): PortEnd | undefined {
-    return this.#handovers.get(request);
-  }
-
-  /** A session has ended. */
-  forget(port: PortEnd): void {
-    for (const [request, asker] of this.#handovers) if (asker === port) this.#handovers.delete(request);
-  }
-
   /** Ends all questions. */
   close(): void {
     for (const inquiry of this.#inquiries) inquiry.close();
@@ -111,11 +104,26 @@ export class GatewayQuestions {
 
   /** The connection broke: nothing that was asked is answered any more. */
   interrupted(): void {
-    this.#handovers.clear();
-    for (const request of [...this.#questions.keys()])
-      this.answered(
-        request,
-        new JechoError("CONNECTION_LOST", "the connection broke before the answer came"),
-      );
+    for (const request of [...this.#questions.keys()]) this.answered(request, broken());
   }
+}
+
+function answerOf(frame: AnswerFrame): Answer {
+  switch (frame.kind) {
+    case "HandoverToken":
+      return { token: frame.token, validMs: frame.validMs };
+    case "TypeKnown":
+      // The type itself goes to all sessions.
+      return [];
+    case "Types":
+      return [...frame.tokens];
+    case "Kicked":
+      return { connections: frame.connections };
+    case "Overview":
+      return { overview: frame };
+  }
+}
+
+function broken(): JechoError {
+  return new JechoError("CONNECTION_LOST", "the connection broke before the answer came");
 }

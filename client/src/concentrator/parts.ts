@@ -9,12 +9,14 @@ import { Openings } from "./endpoints/openings.ts";
 import { GatewayQuestions } from "./gateway-questions.ts";
 import { Flow } from "./incoming/flow.ts";
 import { Reception } from "./incoming/reception.ts";
+import { Routes } from "./incoming/routes.ts";
 import { SynchronousEvents } from "./incoming/synchronous.ts";
 import { LateProduction } from "./late-production.ts";
 import { Link, type LinkOptions } from "./link.ts";
 import { ObjectCopies } from "./object-copies.ts";
 import type { RaisedEvents } from "./outgoing/outgoing.ts";
 import type { Production } from "./production-parts.ts";
+import { SessionHandovers } from "./session-handovers.ts";
 import { ToldSchemas } from "./told-schemas.ts";
 
 export interface ConcentratorOptions extends LinkOptions {
@@ -46,6 +48,7 @@ export type Parts = ReturnType<typeof assemble>;
 interface ProductionNeeds {
   readonly index: EndpointIndex;
   readonly link: Link;
+  readonly routes: Routes;
   readonly reception: Reception;
   readonly synchronous: SynchronousEvents;
   readonly openings: Openings;
@@ -88,6 +91,7 @@ export function assemble(
     createProduction({
       index,
       link,
+      routes,
       reception,
       synchronous,
       openings,
@@ -117,7 +121,8 @@ export function assemble(
     },
   });
   const synchronous = new SynchronousEvents();
-  const reception = new Reception(synchronous, {
+  const routes = new Routes();
+  const reception = new Reception(routes, synchronous, {
     onTaken: (...taken) => production.parts?.feeds.take(...taken),
     onDropped: (...dropped) => production.parts?.feeds.dropped(...dropped),
     onPlaced: (...placed) => production.parts?.feeds.placed(...placed),
@@ -125,19 +130,33 @@ export function assemble(
     onHandled: ({ channel, seq }, i, { consumers, failed, message }) =>
       link.send({ kind: "Ack", channel, seq: seq + i, consumers, failed, message }),
   });
-  const flow = new Flow(reception, link, {
+  const flow = new Flow(routes, link, {
     onRest: consumer => openings.rest(consumer),
     onAwake: consumer => openings.wake(consumer),
   });
-  const index = new EndpointIndex(reception, flow);
+  const index = new EndpointIndex(routes, flow);
   const openings: Openings = new Openings(
-    { modulates: most > 0, instance: randomName(), nextRequest },
-    { index, link, reception, flow, synchronous, production },
+    { modulates: most > 0, instance: randomName() },
+    { index, link, flow, synchronous, production, nextRequest },
   );
   const copies = new ObjectCopies(index, link);
-  const questions = new GatewayQuestions(link, options, nextRequest);
+  const handovers = new SessionHandovers(link, openings);
+  const questions = new GatewayQuestions(link, handovers, options, nextRequest);
   if (!loadsOverNetwork) production.load();
-  return { index, link, flow, synchronous, reception, openings, copies, questions, schemas, production };
+  return {
+    index,
+    link,
+    flow,
+    synchronous,
+    routes,
+    reception,
+    openings,
+    copies,
+    handovers,
+    questions,
+    schemas,
+    production,
+  };
 }
 
 /** 128 random bits. */

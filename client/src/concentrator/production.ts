@@ -20,6 +20,7 @@ import type { Production } from "./production-parts.ts";
 export const createProduction: CreateProduction = ({
   index,
   link,
+  routes,
   reception,
   synchronous,
   openings,
@@ -87,6 +88,7 @@ export const createProduction: CreateProduction = ({
     lanes,
     outbox,
     hold,
+    routes,
     reception,
     modulation,
     feeds,
@@ -99,12 +101,13 @@ export const createProduction: CreateProduction = ({
     outbox,
     hold,
     modulation,
+    routes,
     reception,
     feeds,
     synchronous,
     traced,
   });
-  const demands = new Demands({ index, modulation, reception, outbox, hold }, producer =>
+  const demands = new Demands({ index, modulation, routes, outbox, hold }, producer =>
     deriving.opened(producer),
   );
   const delegates = new Delegates(index, modulation);

@@ -3,6 +3,7 @@ import type { EventsFrame } from "@jecho/shared/internal";
 import type { ConsumerEndpoint, Endpoint, ProducerEndpoint } from "../concentrator/endpoints/endpoint.ts";
 import type { EndpointIndex } from "../concentrator/endpoints/endpoint-index.ts";
 import type { Reception } from "../concentrator/incoming/reception.ts";
+import type { Routes } from "../concentrator/incoming/routes.ts";
 import type { SynchronousEvents } from "../concentrator/incoming/synchronous.ts";
 import type { TrackedSource } from "../concentrator/incoming/tracking.ts";
 import type { Hold } from "../concentrator/outgoing/hold.ts";
@@ -21,6 +22,7 @@ interface DerivingParts {
   readonly lanes: OwnLanes;
   readonly outbox: Outbox;
   readonly hold: Hold;
+  readonly routes: Routes;
   readonly reception: Reception;
   readonly modulation: Modulation;
   readonly feeds: Feeds;
@@ -44,6 +46,7 @@ export class Deriving {
   readonly #lanes: OwnLanes;
   readonly #outbox: Outbox;
   readonly #hold: Hold;
+  readonly #routes: Routes;
   readonly #reception: Reception;
   readonly #modulation: Modulation;
   readonly #feeds: Feeds;
@@ -61,6 +64,7 @@ export class Deriving {
     this.#lanes = parts.lanes;
     this.#outbox = parts.outbox;
     this.#hold = parts.hold;
+    this.#routes = parts.routes;
     this.#reception = parts.reception;
     this.#modulation = parts.modulation;
     this.#feeds = parts.feeds;
@@ -379,7 +383,7 @@ export class Deriving {
     if (channel !== lane.channel || producer !== lane.producer) lane.isPlaced = false;
     lane.channel = channel;
     lane.producer = producer;
-    const isOwn = !this.#reception.takes(channel) && !this.#feeds.isFed(channel);
+    const isOwn = !this.#routes.takes(channel) && !this.#feeds.isFed(channel);
     const sent = elsewhere > 0 && this.#outbox.gather(frame.raw(), [{ lane, raised, after }], isOwn);
     if (raising === undefined || !frame.isSync) {
       this.#reception.raised(frame, lane);

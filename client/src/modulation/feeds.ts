@@ -9,7 +9,7 @@ import {
 } from "@jecho/shared/internal";
 import { allRecovered, type Recovery, WHOLE } from "../concentrator/endpoints/asked-past.ts";
 import { ConsumerEndpoint, type PortEnd, type StateIndexes } from "../concentrator/endpoints/endpoint.ts";
-import type { Counting } from "../concentrator/incoming/reception.ts";
+import type { Counting } from "../concentrator/incoming/routes.ts";
 import type { SynchronousEvents } from "../concentrator/incoming/synchronous.ts";
 import { NOBODY } from "../concentrator/incoming/tally.ts";
 import { Had, type TrackedSource, Tracker } from "../concentrator/incoming/tracking.ts";

@@ -6,7 +6,8 @@ import {
   type OwnPast,
   type StateIndexes,
 } from "../concentrator/endpoints/endpoint.ts";
-import type { Counting, Reception } from "../concentrator/incoming/reception.ts";
+import type { Reception } from "../concentrator/incoming/reception.ts";
+import type { Counting } from "../concentrator/incoming/routes.ts";
 import type { SynchronousEvents } from "../concentrator/incoming/synchronous.ts";
 import { NOBODY } from "../concentrator/incoming/tally.ts";
 import type { TrackedSource } from "../concentrator/incoming/tracking.ts";

@@ -55,3 +55,20 @@ export function allRecovered(recovered: readonly (boolean | undefined)[]): boole
   if (recovered.includes(false)) return false;
   return recovered.includes(undefined) ? undefined : true;
 }
+
+/**
+ * The part of the past that a consumer is told to be there: of what the gateway kept, and of what modulators here were fed with.
+ *
+ * @param keeps whether what this process makes for itself is kept, too
+ */
+export function recoveryTold(
+  opened: ConsumerOpened,
+  behind: Recovery,
+  keeps: boolean,
+): { readonly recovered?: boolean; readonly missing?: number } {
+  const recovered = allRecovered([recoveredOf(opened), behind.recovered, keeps]);
+  if (recovered === undefined) return {};
+  const missing = Number(opened.missing) + behind.missing;
+  // Where some of it is missing, nobody may know how much.
+  return recovered || missing > 0 ? { recovered, missing } : { recovered };
+}

@@ -1,17 +1,19 @@
 import type { Value } from "@jecho/modulators";
 import type { Offer } from "@jecho/modulators/internal";
-import type { JechoError } from "@jecho/shared";
+import { type JechoError, splitName } from "@jecho/shared";
 import type {
   EventsFrame,
   Feed,
+  HeldPlace,
   History,
   Modulator,
   NumberTable,
+  OpenConsumer,
   Place,
   Queue,
 } from "@jecho/shared/internal";
 import type { ControlRequest, PortListener } from "../../places/port.ts";
-import type { Counting } from "../incoming/reception.ts";
+import type { Counting } from "../incoming/routes.ts";
 import type { Successor } from "../incoming/successor.ts";
 import { type TrackedSource, Tracker } from "../incoming/tracking.ts";
 import type { Lane, Lanes } from "../outgoing/lane.ts";
@@ -294,12 +296,53 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
       this.#waitingBytes -= (this.#waiting.shift() as Postponed).bytes;
   }
 
-  /** Gives up what waits, for somebody who hands it on or for nobody. */
-  takeWaiting(): Postponed[] {
+  /** The past has come to its end: what waited for that comes next. */
+  handWaiting(): void {
+    for (const { hand } of this.#takeWaiting()) hand();
+  }
+
+  /** Drops what waits for the past. */
+  dropWaiting(): void {
+    this.#takeWaiting();
+  }
+
+  #takeWaiting(): Postponed[] {
     const taken = this.#waiting;
     this.#waiting = [];
     this.#waitingBytes = 0;
     return taken;
+  }
+
+  /** The consumer's place, for another device to go on there. @param consumer its number at the gateway */
+  placeOf(consumer: number): HeldPlace {
+    const { epoch, seq, tracker, label } = this;
+    return { consumer, epoch, seq: BigInt(seq), sources: tracker.places(), label, sinceMs: tracker.sinceMs };
+  }
+
+  /** The request to open the consumer at the gateway. */
+  opening(
+    asked: Pick<OpenConsumer, "request" | "modulator" | "as" | "from" | "compared">,
+  ): OpenConsumer & { readonly kind: "OpenConsumer" } {
+    const { channel, schema, queue, label, feed, tracker } = this;
+    // A plain consumer's place says it all.
+    const sources = tracker.places().filter(({ origin }) => feed !== undefined || origin !== 0n);
+    return { kind: "OpenConsumer", channel, schema, queue, label, feed, sources, ...asked };
+  }
+
+  /**
+   * Puts a reset in force, which answers those before it.
+   *
+   * @param goesOn whether the new modulator goes on where the old one was, so that a hole between them is told
+   */
+  takeReset({ reset, modulator }: Reset, goesOn: boolean): void {
+    this.past?.end();
+    this.modulator = modulator;
+    this.as = "";
+    this.reset = reset;
+    this.resets = this.resets.filter(other => other.reset > reset);
+    // What another modulator makes is counted anew.
+    if (goesOn) this.tracker.changed(modulator === undefined && splitName(this.channel).derived === "");
+    else this.tracker.clear();
   }
 
   protected override get transitions(): Transitions<ConsumerState> {

@@ -1,15 +1,13 @@
-import { JechoError, splitName } from "@jecho/shared";
-import { type Control, type CopyUpdate, FROM, type Modulator, type Place } from "@jecho/shared/internal";
+import { JechoError } from "@jecho/shared";
+import { type ConsumerOpened, type Control, type CopyUpdate, FROM, type Place } from "@jecho/shared/internal";
 import { placementOf } from "../../consumer/placement.ts";
 import type { ControlRequest } from "../../places/port.ts";
 import type { Flow } from "../incoming/flow.ts";
-import type { Reception } from "../incoming/reception.ts";
-import { Successor } from "../incoming/successor.ts";
 import type { SynchronousEvents } from "../incoming/synchronous.ts";
 import type { LateProduction } from "../late-production.ts";
 import type { Link } from "../link.ts";
 import type { Production } from "../production-parts.ts";
-import { allRecovered, lacksPast, placeBehind, recoveredOf, WHOLE, wantsNewest } from "./asked-past.ts";
+import { lacksPast, placeBehind, recoveredOf, recoveryTold, WHOLE, wantsNewest } from "./asked-past.ts";
 import type { ConsumerEndpoint, Endpoint, ProducerEndpoint } from "./endpoint.ts";
 import { type EndpointIndex, goesOn } from "./endpoint-index.ts";
 import {
@@ -17,13 +15,12 @@ import {
   type Awaited,
   askedAfter,
   type Change,
-  comingOf,
   GONE,
-  type LiveConsumer,
   type OpenConsumerState,
   RESTING,
   type Reset,
 } from "./endpoint-states.ts";
+import { ModulatorChanges, type ModulatorChangesParts } from "./modulator-changes.ts";
 
 type Opened<Kind extends Control["kind"]> = Extract<Control, { kind: Kind }>;
 
@@ -34,17 +31,13 @@ export interface OpeningOptions {
   readonly modulates: boolean;
   /** A secret random name of this process. */
   readonly instance: string;
-  readonly nextRequest: () => number;
 }
 
 /** Parts that openings use. */
-interface OpeningsParts {
+interface OpeningsParts extends ModulatorChangesParts {
   readonly index: EndpointIndex;
-  readonly link: Link;
-  readonly reception: Reception;
   readonly flow: Flow;
   readonly synchronous: SynchronousEvents;
-  readonly production: LateProduction;
 }
 
 /** Opens endpoints at the gateway, again at each connection, and takes them off again. */
@@ -52,19 +45,21 @@ export class Openings {
   readonly #options: OpeningOptions;
   readonly #index: EndpointIndex;
   readonly #link: Link;
-  readonly #reception: Reception;
   readonly #flow: Flow;
   readonly #synchronous: SynchronousEvents;
   readonly #late: LateProduction;
+  readonly #nextRequest: () => number;
+  readonly #changes: ModulatorChanges;
 
   constructor(options: OpeningOptions, parts: OpeningsParts) {
     this.#options = options;
     this.#index = parts.index;
     this.#link = parts.link;
-    this.#reception = parts.reception;
     this.#flow = parts.flow;
     this.#synchronous = parts.synchronous;
     this.#late = parts.production;
+    this.#nextRequest = parts.nextRequest;
+    this.#changes = new ModulatorChanges(parts, (...entered) => this.#entered(...entered));
   }
 
   get #production(): Production | undefined {
@@ -78,21 +73,8 @@ export class Openings {
   }
 
   /** A consumer's modulator is to be another one. */
-  reset(consumer: ConsumerEndpoint, reset: number, modulator: Modulator | undefined): void {
-    consumer.resets.push({ reset, modulator });
-    this.#askNext(consumer);
-  }
-
-  /**
-   * Asks for the newest reset: those before it are answered with it, or, where it is refused, asked for in their turn. So what is
-   * in force in the end is what would be if each had waited for the one before it.
-   */
-  #askNext(consumer: ConsumerEndpoint): void {
-    const { open } = consumer;
-    const next = consumer.resets.at(-1);
-    // What came while it was away is still for the present pair.
-    const isOwed = open?.is === "replaying" && open.comesBack;
-    if (next !== undefined && !isOwed && open?.change === undefined) this.#askChange(consumer, next);
+  reset(consumer: ConsumerEndpoint, reset: Reset): void {
+    this.#changes.reset(consumer, reset);
   }
 
   /** Asks for all endpoints at a new connection. */
@@ -110,7 +92,7 @@ export class Openings {
 
   /** @param compared the newest derived channel that a consumer's modulator has been compared with */
   #ask(endpoint: Endpoint, compared = 0): void {
-    const request = this.#options.nextRequest();
+    const request = this.#nextRequest();
     const awaits: Awaited = { request };
     switch (endpoint.is) {
       case "object": {
@@ -138,30 +120,9 @@ export class Openings {
         endpoint.become({ is: "asked", awaits, after });
         const { modulator, as } = endpoint;
         const from = after.is === "new" ? this.#beginningOf(endpoint) : placeBehind(endpoint, after);
-        return this.#sendOpen(endpoint, { request, modulator, as, from, compared });
+        return this.#link.send(endpoint.opening({ request, modulator, as, from, compared }));
       }
     }
-  }
-
-  /** Asks for the modulator that a consumer is to have instead of its own, which goes on until then. */
-  #askChange(consumer: ConsumerEndpoint, reset: Reset, compared = 0): void {
-    const { open } = consumer;
-    if (open === undefined) return;
-    const request = this.#options.nextRequest();
-    consumer.become({ ...open, change: { reset, awaits: { request } } });
-    // The past that was asked for it has had. The newest of the new pair it has not.
-    const from = consumer.from?.from === FROM.last ? consumer.from : undefined;
-    // The name stays with what the old one makes, for those who subscribed to that.
-    this.#sendOpen(consumer, { request, modulator: reset.modulator, as: "", from, compared });
-  }
-
-  #sendOpen(
-    { channel, schema, queue, label, feed, tracker }: ConsumerEndpoint,
-    asked: Pick<Opened<"OpenConsumer">, "request" | "modulator" | "as" | "from" | "compared">,
-  ): void {
-    // A plain consumer's place says it all.
-    const sources = tracker.places().filter(({ origin }) => feed !== undefined || origin !== 0n);
-    this.#link.send({ kind: "OpenConsumer", channel, schema, queue, label, feed, sources, ...asked });
   }
 
   /** A time is the application's until it is asked for at a connection, whose gateway has a clock of its own. */
@@ -213,54 +174,22 @@ export class Openings {
       this.#production?.modulation.installed.unpublished(channelNumber);
   }
 
-  consumerOpened(opened: Opened<"ConsumerOpened">): void {
+  consumerOpened(opened: ConsumerOpened): void {
     const consumer = this.#index.asked(opened.request);
     if (consumer?.is !== "consumer") return this.#decline(opened.consumer);
-    const { open } = consumer;
-    // Who leaves a past in the middle, or begins with the newest, wants nothing from before.
-    const isSeamless =
-      open?.is === "live" &&
-      open.channelNumber !== opened.channel &&
-      consumer.past === undefined &&
-      opened.replay === 0;
-    if (isSeamless && open.change !== undefined) this.#awaitOwed(consumer, open, open.change.reset, opened);
-    else this.#entered(consumer, opened);
-  }
-
-  /** The next modulator is there: what it makes waits until the present one has made what it owes from before. */
-  #awaitOwed(
-    consumer: ConsumerEndpoint,
-    open: LiveConsumer,
-    reset: Reset,
-    opened: Opened<"ConsumerOpened">,
-  ): void {
-    const { consumer: number, channel: channelNumber } = opened;
-    const successor = new Successor(opened, consumer.tracker, () => {
-      if (consumer.successor === successor && successor.isDue()) this.#succeed(consumer);
-    });
-    consumer.become({ ...open, change: { reset, awaits: { number, channelNumber, successor } } });
-    successor.check();
-  }
-
-  /** The next modulator takes the place of the present one. @param isLost whether the gateway has ended that one */
-  #succeed(consumer: ConsumerEndpoint, isLost = false): void {
-    const { successor } = consumer;
-    if (successor === undefined) return;
-    const held = successor.end();
-    this.#entered(consumer, successor.opened, isLost);
-    for (const hand of held) hand();
+    this.#changes.opened(consumer, opened);
   }
 
   /** From here on no event of the old modulator reaches the consumer, and the first of the new one comes next. */
-  #entered(consumer: ConsumerEndpoint, opened: Opened<"ConsumerOpened">, isLost = false): void {
+  #entered(consumer: ConsumerEndpoint, opened: ConsumerOpened, isLost: boolean): void {
     const { state, open: old } = consumer;
     const comesBack = state.is === "asked" && state.after.is !== "new";
     const newest = state.is === "asked" && wantsNewest(consumer, state.after);
     const past = state.is === "asked" && !comesBack && lacksPast(consumer, opened);
     const isAwaited = comesBack || goesOn(consumer);
     const isPastLeft = old?.is === "replaying" || consumer.past !== undefined || opened.replay !== 0;
-    if (old?.change !== undefined) takeReset(consumer, old.change.reset, !isPastLeft);
-    if (!comesBack) consumer.takeWaiting();
+    if (old?.change !== undefined) consumer.takeReset(old.change.reset, !isPastLeft);
+    if (!comesBack) consumer.dropWaiting();
     consumer.epoch = opened.epoch;
     consumer.seq = Number(opened.seq) - 1;
     // A run is sent whole. The newest of each key, which a first opening may ask for, are older than what comes behind them.
@@ -279,13 +208,13 @@ export class Openings {
     }
     if (past && this.#production !== undefined) return this.#makePast(this.#production, consumer, opened);
     // What waited for a past that does not come any more.
-    if (consumer.state.is === "live") this.#reception.handWaiting(consumer);
+    if (consumer.state.is === "live") consumer.handWaiting();
     if (isAwaited) this.#production?.deriving.handKept(consumer);
     if (!this.#index.isAnyAway()) this.#production?.hold.allHere();
     if (consumer.past?.isTold !== false) this.#tellOpened(consumer, comesBack, newest, opened);
     // It may have to leave again at once.
     this.#flow.entered(consumer);
-    this.#askNext(consumer);
+    this.#changes.askNext(consumer);
     if (old === undefined || isLost) return;
     // Events of the old modulator that are still being handled are waited for.
     const close = (): void => this.#link.send({ kind: "CloseEndpoint", endpoint: old.number });
@@ -296,7 +225,7 @@ export class Openings {
   #makePast(
     { newPast, deriving }: Production,
     consumer: ConsumerEndpoint,
-    { channel, placements: tables, objects: tags }: Opened<"ConsumerOpened">,
+    { channel, placements: tables, objects: tags }: ConsumerOpened,
   ): void {
     const { id: endpoint, listener, reset } = consumer;
     const placements = tables.map(placementOf);
@@ -312,14 +241,14 @@ export class Openings {
       },
       onOver: () => {
         consumer.past = undefined;
-        this.#reception.handWaiting(consumer);
+        consumer.handWaiting();
         if (consumer.open?.is === "live") listener.notify({ is: "replayed", endpoint });
       },
     });
     consumer.past = past;
     deriving.tellBegun(channel);
     this.#flow.entered(consumer);
-    this.#askNext(consumer);
+    this.#changes.askNext(consumer);
     past.begin();
   }
 
@@ -355,7 +284,7 @@ export class Openings {
     if (failure !== "") return this.#refused(consumer, change, new JechoError("MODULATOR_FAILED", failure));
     if (equal !== undefined) asked.modulator = { ...asked.modulator, ...equal };
     if (change === undefined) this.#ask(consumer, newest);
-    else this.#askChange(consumer, change.reset, newest);
+    else this.#changes.ask(consumer, change.reset, newest);
   }
 
   /** The past has come to its end: what comes now is live. */
@@ -364,9 +293,9 @@ export class Openings {
     if (consumer?.state.is !== "replaying" || consumer.state.replay !== replay) return;
     const { channelNumber, epoch, change } = consumer.state;
     consumer.become({ is: "live", number, channelNumber, epoch, change });
-    this.#reception.handWaiting(consumer);
+    consumer.handWaiting();
     if (consumer.past === undefined) consumer.listener.notify({ is: "replayed", endpoint: consumer.id });
-    this.#askNext(consumer);
+    this.#changes.askNext(consumer);
   }
 
   /** @param newest does it begin with the newest, though it was open before? */
@@ -374,7 +303,7 @@ export class Openings {
     { id: endpoint, listener, from, reset, state, past }: ConsumerEndpoint,
     comesBack: boolean,
     newest: boolean,
-    opened: Opened<"ConsumerOpened">,
+    opened: ConsumerOpened,
   ): void {
     const { channel, placements: tables, objects: tags } = opened;
     const replays = state.is === "replaying" || past !== undefined;
@@ -388,11 +317,7 @@ export class Openings {
     const behind = feeds?.recoveryOf(modulation?.installed.feedsOf(channel) ?? []) ?? WHOLE;
     // Nothing is kept of what this process makes for itself.
     const keeps = comesBack || placements.every(({ at }) => at !== "consumer");
-    const recovered = allRecovered([recoveredOf(opened), behind.recovered, keeps]);
-    const known = Number(opened.missing) + behind.missing;
-    // Where some of it is missing, nobody may know how much.
-    const missing = recovered === true || (recovered === false && known > 0) ? { missing: known } : {};
-    const resumed = recovered === undefined ? {} : { recovered, ...missing };
+    const resumed = recoveryTold(opened, behind, keeps);
     listener.notify({ is: "opened", endpoint, reset, replays, placements, objects, ...resumed });
   }
 
@@ -409,22 +334,14 @@ export class Openings {
     if (consumer === undefined) return;
     const { open, successor } = consumer;
     if (successor === undefined || open === undefined) this.#refused(consumer, undefined, error);
-    else if (open.number === number) this.#succeed(consumer, true);
+    else if (open.number === number) this.#changes.succeed(consumer, true);
     else this.#refused(consumer, open.change, error);
   }
 
   #refused(endpoint: Endpoint, change: Change | undefined, cause: JechoError): void {
     const error = withChannel(endpoint, cause);
     if (endpoint.is === "consumer") {
-      const { open } = endpoint;
-      if (change !== undefined && open !== undefined) {
-        // The old pair goes on.
-        endpoint.resets = endpoint.resets.filter(other => other !== change.reset);
-        endpoint.become({ ...open, change: undefined });
-        const { reset } = change.reset;
-        endpoint.listener.notify({ is: "refused", endpoint: endpoint.id, reset, error });
-        return this.#askNext(endpoint);
-      }
+      if (change !== undefined) return this.#changes.refused(endpoint, change, error);
       if (endpoint.feed !== undefined && error.code !== "SLOW_CONSUMER") {
         this.end(endpoint);
         return this.#production?.feeds.refused(endpoint, error);
@@ -442,7 +359,7 @@ export class Openings {
     if (after.is === "new") return false;
     const left = endpoint.is === "consumer" ? endpoint.open : undefined;
     const timer = setTimeout(() => this.#ask(endpoint), REOPEN_MS);
-    if (endpoint.is === "consumer") this.#leaveComing(endpoint);
+    if (endpoint.is === "consumer") this.#changes.leave(endpoint);
     // Only consumers rest.
     (endpoint as ConsumerEndpoint).become({ is: "retrying", timer, after });
     if (left !== undefined) this.#consumerLeft(left.channelNumber);
@@ -456,7 +373,7 @@ export class Openings {
     // What feeds modulators has no thread of an application's.
     if (open === undefined || consumer.feed !== undefined) return;
     this.#link.send({ kind: "CloseEndpoint", endpoint: open.number });
-    this.#leaveComing(consumer);
+    this.#changes.leave(consumer);
     consumer.become(RESTING);
     this.#consumerLeft(open.channelNumber);
     consumer.listener.notify({ is: "interrupted", endpoint: consumer.id });
@@ -474,18 +391,10 @@ export class Openings {
     if (open !== undefined) this.#link.send({ kind: "CloseEndpoint", endpoint: open.number });
   }
 
-  /** The channel of the next modulator, which is open already, is not wanted any more. */
-  #leaveComing(consumer: ConsumerEndpoint): void {
-    const coming = comingOf(consumer.open);
-    if (coming === undefined) return;
-    this.#decline(coming.number);
-    this.#production?.demands.left(coming.channelNumber);
-  }
-
   /** Ends an endpoint of which the gateway knows that. Nobody waits for it. */
   end(endpoint: Endpoint): void {
     const { open } = endpoint;
-    if (endpoint.is === "consumer") this.#leaveComing(endpoint);
+    if (endpoint.is === "consumer") this.#changes.leave(endpoint);
     endpoint.become(GONE);
     if (endpoint.is === "producer") {
       this.#production?.lanes.forget(endpoint.lanes);
@@ -499,23 +408,11 @@ export class Openings {
 }
 
 function placed(
-  { consumer: number, channel: channelNumber, epoch, replay }: Opened<"ConsumerOpened">,
+  { consumer: number, channel: channelNumber, epoch, replay }: ConsumerOpened,
   comesBack: boolean,
 ): OpenConsumerState {
   const at = { number, channelNumber, epoch, change: undefined };
   return replay === 0 ? { is: "live", ...at } : { is: "replaying", replay, comesBack, ...at };
-}
-
-/** This reset is in force from now on, which answers those before it. @param goesOn whether the new modulator goes on where the old one was, so that a hole between them is told */
-function takeReset(consumer: ConsumerEndpoint, { reset, modulator }: Reset, goesOn: boolean): void {
-  consumer.past?.end();
-  consumer.modulator = modulator;
-  consumer.as = "";
-  consumer.reset = reset;
-  consumer.resets = consumer.resets.filter(other => other.reset > reset);
-  // What another modulator makes is counted anew.
-  if (goesOn) consumer.tracker.changed(modulator === undefined && splitName(consumer.channel).derived === "");
-  else consumer.tracker.clear();
 }
 
 /** An error of a modulator with the channel's name: the process that ran it knows that by its number alone. */

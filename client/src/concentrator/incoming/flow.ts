@@ -4,7 +4,7 @@ import type { ConsumerIndexes } from "../endpoints/endpoint-index.ts";
 import type { OpenConsumerState } from "../endpoints/endpoint-states.ts";
 import type { Link } from "../link.ts";
 import { Pace } from "./pace.ts";
-import type { Reception } from "./reception.ts";
+import type { Routes } from "./routes.ts";
 
 export interface FlowEvents {
   /** The thread of a consumer takes nothing, while others of its channel go on: it is to leave that for so long. */
@@ -15,7 +15,7 @@ export interface FlowEvents {
 
 /** Tracks which consumers here can take no more for now, and tells the gateway. */
 export class Flow implements ConsumerIndexes {
-  readonly #reception: Reception;
+  readonly #routes: Routes;
   readonly #link: Link;
   /** Channels of which the gateway was told that their events are to wait. */
   readonly #waiting = new Set<number>();
@@ -26,8 +26,8 @@ export class Flow implements ConsumerIndexes {
   /** Whether their events are to wait, because the connection is slower than they come. */
   #isHolding = false;
 
-  constructor(reception: Reception, link: Link, events: FlowEvents) {
-    this.#reception = reception;
+  constructor(routes: Routes, link: Link, events: FlowEvents) {
+    this.#routes = routes;
     this.#link = link;
     this.#events = events;
     this.#pace = new Pace(link, {
@@ -110,7 +110,7 @@ export class Flow implements ConsumerIndexes {
    * leaves the channel, and comes back behind its place.
    */
   #tell(channel: number): void {
-    const members = this.#reception.membersOf(channel);
+    const members = this.#routes.membersOf(channel);
     const consumers = members.length;
     let newest = 0;
     let isPaused = false;

@@ -4,7 +4,7 @@ import type { Modulation } from "../../modulation/modulation.ts";
 import type { DerivedDemand, Demand as ProducerDemand, StateOfReaders } from "../../producer/demand.ts";
 import type { ProducerEndpoint } from "../endpoints/endpoint.ts";
 import type { EndpointIndex } from "../endpoints/endpoint-index.ts";
-import type { Reception } from "../incoming/reception.ts";
+import type { Routes } from "../incoming/routes.ts";
 import type { Hold } from "./hold.ts";
 import type { Lanes } from "./lane.ts";
 import type { Outbox } from "./outbox.ts";
@@ -13,7 +13,7 @@ import type { Outbox } from "./outbox.ts";
 interface DemandsParts {
   readonly index: EndpointIndex;
   readonly modulation: Modulation;
-  readonly reception: Reception;
+  readonly routes: Routes;
   readonly outbox: Outbox;
   readonly hold: Hold;
 }
@@ -30,7 +30,7 @@ const PAUSE_MS = 0.02;
 export class Demands {
   readonly #index: EndpointIndex;
   readonly #modulation: Modulation;
-  readonly #reception: Reception;
+  readonly #routes: Routes;
   readonly #outbox: Outbox;
   readonly #hold: Hold;
   /** Channels whose demand was told a moment ago, and whether it has changed since. */
@@ -40,13 +40,13 @@ export class Demands {
 
   /** @param onOpened told of a producer whose events count from now on */
   constructor(
-    { index, modulation, reception, outbox, hold }: DemandsParts,
+    { index, modulation, routes, outbox, hold }: DemandsParts,
     onOpened: (producer: ProducerEndpoint) => void,
   ) {
     this.#onOpened = onOpened;
     this.#index = index;
     this.#modulation = modulation;
-    this.#reception = reception;
+    this.#routes = routes;
     this.#outbox = outbox;
     this.#hold = hold;
   }
@@ -136,10 +136,10 @@ export class Demands {
       this.#pausing.set(base, true);
       return;
     }
-    const derived = this.#modulation.derivedOf(base, number => this.#reception.consumersOf(number));
+    const derived = this.#modulation.derivedOf(base, number => this.#routes.consumersOf(number));
     for (const producer of this.#index.producersNamed(base)) {
       const { id: endpoint, listener, channelNumber, elsewhere, unheard } = producer;
-      const here = this.#reception.consumersOf(channelNumber);
+      const here = this.#routes.consumersOf(channelNumber);
       listener.notify({ is: "demand", endpoint, demand: wantedOf(elsewhere - unheard + here, derived) });
     }
     if (derived.length > MOST_AT_ONCE) this.#pause(base, PAUSE_MS * derived.length);
@@ -176,7 +176,7 @@ export class Demands {
   wanted(): (ProducerEndpoint | Installation)[] {
     const wanted: (ProducerEndpoint | Installation)[] = [];
     const isWanted = (elsewhere: number, channel: number): boolean =>
-      elsewhere > 0 || this.#reception.consumersOf(channel) > 0;
+      elsewhere > 0 || this.#routes.consumersOf(channel) > 0;
     for (const endpoint of this.#index)
       if (endpoint.is === "producer" && isWanted(endpoint.elsewhere, endpoint.channelNumber))
         wanted.push(endpoint);

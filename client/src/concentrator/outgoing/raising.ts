@@ -7,6 +7,7 @@ import type { TracedRuns } from "../../modulation/traced-runs.ts";
 import type { RingRecord } from "../../queues/ring.ts";
 import type { ProducerEndpoint } from "../endpoints/endpoint.ts";
 import type { Reception } from "../incoming/reception.ts";
+import type { Routes } from "../incoming/routes.ts";
 import type { SynchronousEvents } from "../incoming/synchronous.ts";
 import type { Link } from "../link.ts";
 import type { Hold } from "./hold.ts";
@@ -30,6 +31,7 @@ interface RaisingParts {
   readonly outbox: Outbox;
   readonly hold: Hold;
   readonly modulation: Modulation;
+  readonly routes: Routes;
   readonly reception: Reception;
   readonly feeds: Feeds;
   readonly synchronous: SynchronousEvents;
@@ -53,6 +55,7 @@ export class Raising {
   readonly #outbox: Outbox;
   readonly #hold: Hold;
   readonly #modulation: Modulation;
+  readonly #routes: Routes;
   readonly #reception: Reception;
   readonly #feeds: Feeds;
   readonly #synchronous: SynchronousEvents;
@@ -80,6 +83,7 @@ export class Raising {
     this.#outbox = parts.outbox;
     this.#hold = parts.hold;
     this.#modulation = parts.modulation;
+    this.#routes = parts.routes;
     this.#reception = parts.reception;
     this.#feeds = parts.feeds;
     this.#synchronous = parts.synchronous;
@@ -144,9 +148,7 @@ export class Raising {
   /** Whether anybody in this process may want the producer's events. */
   #concerns({ channel, channelNumber }: ProducerEndpoint): boolean {
     return (
-      this.#reception.takes(channelNumber) ||
-      this.#modulation.takes(channel) ||
-      this.#feeds.isFed(channelNumber)
+      this.#routes.takes(channelNumber) || this.#modulation.takes(channel) || this.#feeds.isFed(channelNumber)
     );
   }
 
@@ -190,7 +192,7 @@ export class Raising {
     if (producer.elsewhere > 0) return this.#refuse(run);
     const lent = new LentRun(headerOf(run), run);
     const of = provenanceOf(lane, { raised, count: lent.count });
-    const isHeard = this.#reception.consumersOf(channelNumber) > 0 || this.#feeds.isFed(channelNumber);
+    const isHeard = this.#routes.consumersOf(channelNumber) > 0 || this.#feeds.isFed(channelNumber);
     if (isHeard || producer.open === undefined) return this.#raise(producer, lane, lent.frame(), false);
     this.#traced?.begin(of);
     if (!sync) {

@@ -11,7 +11,7 @@ import { EndpointIndex } from "../../../src/concentrator/endpoints/endpoint-inde
 import { comingOf } from "../../../src/concentrator/endpoints/endpoint-states.ts";
 import { Openings } from "../../../src/concentrator/endpoints/openings.ts";
 import { Flow } from "../../../src/concentrator/incoming/flow.ts";
-import { Reception } from "../../../src/concentrator/incoming/reception.ts";
+import { Routes } from "../../../src/concentrator/incoming/routes.ts";
 import { SynchronousEvents } from "../../../src/concentrator/incoming/synchronous.ts";
 import type { Link } from "../../../src/concentrator/link.ts";
 import { Demands } from "../../../src/concentrator/outgoing/demands.ts";
@@ -70,7 +70,7 @@ export class EndpointModel {
   readonly #told = new Map<Endpoint, Told>();
   readonly #ports: PortEnd[] = [];
   readonly #index: EndpointIndex;
-  readonly #reception: Reception;
+  readonly #routes = new Routes();
   readonly #flow: Flow;
   readonly #demands: Demands;
   readonly #openings: Openings;
@@ -97,24 +97,17 @@ export class EndpointModel {
     const modulation = { installed, derivedOf: () => [] };
     const nothing = () => {};
     const synchronous = new SynchronousEvents();
-    this.#reception = new Reception(synchronous, {
-      onTaken: nothing,
-      onDropped: nothing,
-      onPlaced: nothing,
-      onNamed: nothing,
-      onHandled: nothing,
-    });
-    this.#flow = new Flow(this.#reception, link, {
+    this.#flow = new Flow(this.#routes, link, {
       onRest: consumer => this.#openings.rest(consumer),
       onAwake: consumer => this.#openings.wake(consumer),
     });
-    this.#index = new EndpointIndex(this.#reception, this.#flow);
+    this.#index = new EndpointIndex(this.#routes, this.#flow);
     const parts = {
       index: this.#index,
       lanes: new OwnLanes(),
       link,
       modulation,
-      reception: this.#reception,
+      routes: this.#routes,
       feeds: {
         opened: nothing,
         refused: nothing,
@@ -127,8 +120,9 @@ export class EndpointModel {
       synchronous,
     };
     this.#demands = new Demands(parts as unknown as ConstructorParameters<typeof Demands>[0], nothing);
-    this.#openings = new Openings({ modulates: true, instance: "", nextRequest: () => ++this.#requests }, {
+    this.#openings = new Openings({ modulates: true, instance: "" }, {
       ...parts,
+      nextRequest: () => ++this.#requests,
       production: { parts: { ...parts, demands: this.#demands } },
     } as unknown as ConstructorParameters<typeof Openings>[1]);
     for (let i = 0; i < ports; i++) this.#ports.push(this.#newPort());
@@ -295,7 +289,7 @@ export class EndpointModel {
   }
 
   reset(consumer: ConsumerEndpoint, modulated: boolean): void {
-    this.#openings.reset(consumer, ++this.#resets, modulated ? modulator() : undefined);
+    this.#openings.reset(consumer, { reset: ++this.#resets, modulator: modulated ? modulator() : undefined });
   }
 
   stall(consumers: readonly ConsumerEndpoint[], isStalled: boolean): void {
@@ -384,16 +378,12 @@ export class EndpointModel {
       );
       const producers = present.filter(it => it.is === "producer" && it.open?.channelNumber === channel);
       if (producers.length > 0) published.add(channel);
-      same(
-        `consumers of ${channel}`,
-        new Set<Endpoint>(this.#reception.membersOf(channel)),
-        new Set(consumers),
-      );
+      same(`consumers of ${channel}`, new Set<Endpoint>(this.#routes.membersOf(channel)), new Set(consumers));
       const coming = present.filter(it => isConsumer(it) && comingOf(it.open)?.channelNumber === channel);
-      same(`coming to ${channel}`, new Set<Endpoint>(this.#reception.comingTo(channel)), new Set(coming));
+      same(`coming to ${channel}`, new Set<Endpoint>(this.#routes.comingTo(channel)), new Set(coming));
       const all = consumers.length + coming.length;
-      equal(`their number`, this.#reception.consumersOf(channel), all);
-      equal(`are there any`, this.#reception.takes(channel), all > 0);
+      equal(`their number`, this.#routes.consumersOf(channel), all);
+      equal(`are there any`, this.#routes.takes(channel), all > 0);
       same(
         `producers of ${channel}`,
         new Set<Endpoint>(this.#index.producersOf(channel) ?? []),

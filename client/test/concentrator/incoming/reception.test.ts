@@ -8,6 +8,7 @@ import {
 import { EndpointIndex } from "../../../src/concentrator/endpoints/endpoint-index.ts";
 import { NEW } from "../../../src/concentrator/endpoints/endpoint-states.ts";
 import { Reception } from "../../../src/concentrator/incoming/reception.ts";
+import { Routes } from "../../../src/concentrator/incoming/routes.ts";
 import type { SynchronousEvents } from "../../../src/concentrator/incoming/synchronous.ts";
 import { Lanes } from "../../../src/concentrator/outgoing/lane.ts";
 
@@ -26,7 +27,8 @@ test("HIST-2: what is raised here while a consumer is sent the past waits within
       },
     },
   };
-  const reception = new Reception({} as SynchronousEvents, {
+  const routes = new Routes();
+  const reception = new Reception(routes, {} as SynchronousEvents, {
     onTaken: never,
     onDropped: never,
     onPlaced: never,
@@ -43,7 +45,7 @@ test("HIST-2: what is raised here while a consumer is sent the past waits within
     as: "",
     from: undefined,
   };
-  const consumer = new ConsumerEndpoint(request, port, new EndpointIndex(reception));
+  const consumer = new ConsumerEndpoint(request, port, new EndpointIndex(routes));
   consumer.become({ is: "asked", awaits: { request: 1 }, after: NEW });
   const at = { number: 2, channelNumber: 3, epoch: 1, change: undefined };
   consumer.become({ is: "replaying", replay: 4, comesBack: false, ...at });
@@ -56,7 +58,7 @@ test("HIST-2: what is raised here while a consumer is sent the past waits within
     reception.raised(EventsFrame.at(encodeRun(header, [event])), lane);
   }
   consumer.become({ is: "live", ...at });
-  reception.handWaiting(consumer);
+  consumer.handWaiting();
   expect(received.reduce((sum, bytes) => sum + bytes, 0)).toBeLessThanOrEqual(16 * MEBIBYTE);
   expect(received).toHaveLength(15);
   expect(missing).toBe(sizes.length - 15);

@@ -1,0 +1,103 @@
+import type { JechoError } from "@jecho/shared";
+import { type ConsumerOpened, FROM } from "@jecho/shared/internal";
+import { Successor } from "../incoming/successor.ts";
+import type { LateProduction } from "../late-production.ts";
+import type { Link } from "../link.ts";
+import type { ConsumerEndpoint } from "./endpoint.ts";
+import { type Change, comingOf, type Reset } from "./endpoint-states.ts";
+
+export interface ModulatorChangesParts {
+  readonly link: Link;
+  readonly production: LateProduction;
+  readonly nextRequest: () => number;
+}
+
+/** The gateway has given a consumer its place. @param isLost whether it has ended the place that the consumer had */
+type Entered = (consumer: ConsumerEndpoint, opened: ConsumerOpened, isLost: boolean) => void;
+
+/** Changes consumers' modulators: the present one goes on until the gateway has the next one, and until it has made what it owes from before. */
+export class ModulatorChanges {
+  readonly #link: Link;
+  readonly #late: LateProduction;
+  readonly #nextRequest: () => number;
+  readonly #entered: Entered;
+
+  constructor({ link, production, nextRequest }: ModulatorChangesParts, entered: Entered) {
+    this.#link = link;
+    this.#late = production;
+    this.#nextRequest = nextRequest;
+    this.#entered = entered;
+  }
+
+  /** A consumer's modulator is to be another one. */
+  reset(consumer: ConsumerEndpoint, { reset, modulator }: Reset): void {
+    consumer.resets.push({ reset, modulator });
+    this.askNext(consumer);
+  }
+
+  /**
+   * Asks for the newest reset: those before it are answered with it, or, where it is refused, asked for in their turn. So what is
+   * in force in the end is what would be if each had waited for the one before it.
+   */
+  askNext(consumer: ConsumerEndpoint): void {
+    const { open } = consumer;
+    const next = consumer.resets.at(-1);
+    // What came while it was away is still for the present pair.
+    const isOwed = open?.is === "replaying" && open.comesBack;
+    if (next !== undefined && !isOwed && open?.change === undefined) this.ask(consumer, next);
+  }
+
+  /** @param compared the newest derived channel that the modulator has been compared with */
+  ask(consumer: ConsumerEndpoint, reset: Reset, compared = 0): void {
+    const { open } = consumer;
+    if (open === undefined) return;
+    const request = this.#nextRequest();
+    consumer.become({ ...open, change: { reset, awaits: { request } } });
+    // The past that was asked for it has had. The newest of the new pair it has not.
+    const from = consumer.from?.from === FROM.last ? consumer.from : undefined;
+    // The name stays with what the old one makes, for those who subscribed to that.
+    this.#link.send(consumer.opening({ request, modulator: reset.modulator, as: "", from, compared }));
+  }
+
+  /** The gateway has opened the channel of a consumer's next modulator: what that makes waits until the present one has made what it owes. */
+  opened(consumer: ConsumerEndpoint, opened: ConsumerOpened): void {
+    const { open, past } = consumer;
+    // Who leaves a past in the middle, or begins with the newest, wants nothing from before.
+    const isSeamless = open?.is === "live" && past === undefined && opened.replay === 0;
+    if (!isSeamless || open.change === undefined || open.channelNumber === opened.channel)
+      return this.#entered(consumer, opened, false);
+    const { consumer: number, channel: channelNumber } = opened;
+    const successor = new Successor(opened, consumer.tracker, () => {
+      if (consumer.successor === successor && successor.isDue()) this.succeed(consumer, false);
+    });
+    const { reset } = open.change;
+    consumer.become({ ...open, change: { reset, awaits: { number, channelNumber, successor } } });
+    successor.check();
+  }
+
+  /** The next modulator takes the place of the present one. @param isLost whether the gateway has ended that one */
+  succeed(consumer: ConsumerEndpoint, isLost: boolean): void {
+    const { successor } = consumer;
+    if (successor === undefined) return;
+    const held = successor.end();
+    this.#entered(consumer, successor.opened, isLost);
+    for (const hand of held) hand();
+  }
+
+  /** The gateway refuses the next modulator, or has ended it: the present one goes on. */
+  refused(consumer: ConsumerEndpoint, { reset }: Change, error: JechoError): void {
+    const { open, id: endpoint, listener } = consumer;
+    consumer.resets = consumer.resets.filter(other => other !== reset);
+    if (open !== undefined) consumer.become({ ...open, change: undefined });
+    listener.notify({ is: "refused", endpoint, reset: reset.reset, error });
+    this.askNext(consumer);
+  }
+
+  /** The channel of the next modulator, where that is open already, is not wanted any more. */
+  leave(consumer: ConsumerEndpoint): void {
+    const coming = comingOf(consumer.open);
+    if (coming === undefined) return;
+    this.#link.send({ kind: "CloseEndpoint", endpoint: coming.number });
+    this.#late.parts?.demands.left(coming.channelNumber);
+  }
+}
