@@ -17,10 +17,18 @@ export interface SuiteResult {
   readonly plots: readonly Plot[];
 }
 
-/** Puts a suite's table between `<!-- results NAME -->` and `<!-- end NAME -->`. A text without them stays as it is. */
+/** Rows that a reader needs: those with a goal, ratios, and what JEcho itself costs. Where there are none, all. */
+export function headlines(rows: readonly Row[]): readonly Row[] {
+  const chosen = rows.filter(
+    ({ metric, unit, goal }) => goal !== undefined || unit === "x" || metric.includes("jecho"),
+  );
+  return chosen.length === 0 ? rows : chosen;
+}
+
+/** Puts a suite's headlines between `<!-- results NAME -->` and `<!-- end NAME -->`. A text without them stays as it is. */
 export function withResults(
   readme: string,
-  { suite, quick, seconds, rows, missing, notes, plots }: SuiteResult,
+  { suite, quick, seconds, rows, missing, plots }: SuiteResult,
   machine: Machine,
 ): string {
   const begin = `<!-- results ${suite} -->`;
@@ -33,8 +41,7 @@ export function withResults(
     begin,
     `${quick ? "A short run (`--quick`)" : "Run"} of ${date.slice(0, 10)}, ${seconds} s, on ${processors}, ${memoryGb} GB, ${system}, Node ${versions["node"]}.`,
     ...plots.map(({ name, title }) => `![${title}](plots/${name}.svg)`),
-    formatTable(rows, missing),
-    ...(notes.length === 0 ? [] : [notes.map(note => `- ${note}`).join("\n")]),
+    formatTable(headlines(rows), missing),
     end,
   ];
   return readme.slice(0, from) + parts.join("\n\n") + readme.slice(to + end.length);

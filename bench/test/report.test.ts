@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { withResults } from "../src/readme.ts";
+import { headlines, withResults } from "../src/readme.ts";
 import { atLeast, atMost, formatGoals, formatNumber, formatRow, Report } from "../src/report.ts";
 import { ratios, summarise } from "../src/statistics.ts";
 
@@ -73,6 +73,18 @@ it("ratios are made round by round", () => {
   expect(summarise([4, 1, 3, 2])).toEqual({ median: 2.5, low: 1.75, high: 3.25, rounds: 4 });
 });
 
+it("a suite's table has goals, ratios and what JEcho costs; or all rows where there are none of these", () => {
+  const { report } = reported(its => {
+    its.metric("sinks.ws", 9, "us");
+    its.metric("sinks.jecho", 1, "us");
+    its.metric("sinks.vs_ws", 9, "x");
+  });
+  const shown = (rows: typeof report.rows) =>
+    headlines(rows).map(({ metric }) => metric.slice("sinks.".length));
+  expect(shown(report.rows)).toEqual(["jecho", "vs_ws"]);
+  expect(shown(report.rows.slice(0, 1))).toEqual(["ws"]);
+});
+
 it("a suite's table replaces what stood between its markers, and nothing else", () => {
   const { report } = reported(its => its.metric("types.a", [1, 2, 3], "us", atMost(1)));
   const machine = {
@@ -97,6 +109,7 @@ it("a suite's table replaces what stood between its markers, and nothing else", 
   expect(text).not.toContain("old");
   expect(text).toContain("A short run (`--quick`) of 2026-11-21, 9 s, on 2 x X");
   expect(text).toContain("![All](plots/types.svg)");
+  expect(text).toContain("`types.a`");
   expect(withResults("no markers", result, machine)).toBe("no markers");
   expect(formatRow(report.rows[0]!)).toContain("missed");
 });
