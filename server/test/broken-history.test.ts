@@ -169,15 +169,6 @@ test("HIST-5: of a numbering whose beginning cannot be read nothing is claimed",
   expect(await past(gateway, "b")).toEqual(WHOLE);
 });
 
-test("HIST-5: a file of before rows had checksums goes on", async () => {
-  await leave(
-    "ALTER TABLE runs DROP COLUMN sum; ALTER TABLE runs DROP COLUMN next_seq; ALTER TABLE epochs DROP COLUMN sum",
-  );
-  await using gateway = await createGateway({ historyFile, log });
-  for (const channel of CHANNELS) expect(await past(gateway, channel)).toEqual(WHOLE);
-  expect(lines).toEqual([]);
-});
-
 test("HIST-5, F27: a file with a destroyed header is kept, and history goes on in a new one", async () => {
   await leave("");
   const bytes = await readFile(historyFile);

@@ -43,12 +43,6 @@ const TABLES = {
   types: "channel TEXT NOT NULL, token TEXT NOT NULL, schema BLOB NOT NULL, PRIMARY KEY (channel, token)",
 };
 
-/** Columns that a file of an earlier version lacks. */
-const ADDED = {
-  epochs: { ordinal: "INTEGER NOT NULL DEFAULT 0", sum: "INTEGER", key: "TEXT NOT NULL DEFAULT ''" },
-  runs: { next_seq: "INTEGER", sum: "INTEGER" },
-};
-
 /** The file of SQLite that history is kept in. One gateway at a time has it. Where it is damaged it is set aside, and a new one begun. */
 export class HistoryFile {
   readonly #path: string;
@@ -172,11 +166,6 @@ function prepared(database: DatabaseSync): DatabaseSync {
     // The version is written in order to know whether the file can be written.
     locked(database).exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA user_version = 1");
     createTables(database);
-    for (const [table, columns] of Object.entries(ADDED)) {
-      const known = columnsOf(database, table);
-      for (const [name, type] of Object.entries(columns))
-        if (!known.includes(name)) database.exec(`ALTER TABLE ${table} ADD COLUMN ${name} ${type}`);
-    }
     return database;
   } catch (error) {
     database.close();
@@ -184,24 +173,15 @@ function prepared(database: DatabaseSync): DatabaseSync {
   }
 }
 
-function columnsOf(database: DatabaseSync, table: string): string[] {
-  return database
-    .prepare("SELECT name FROM pragma_table_info(?)")
-    .all(table)
-    .map(({ name }) => String(name));
-}
-
-/** All tables and their columns: in which order depends on the version that made them. */
+/** All tables and their columns. */
 function columnsIn(database: DatabaseSync): string {
-  const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
-  return tables
-    .map(
-      ({ name }) =>
-        `${name} (${columnsOf(database, name as string)
-          .sort()
-          .join(", ")})`,
+  return database
+    .prepare(
+      `SELECT s.name || ' (' || group_concat(c.name, ', ') || ')' AS columns
+       FROM sqlite_schema AS s, pragma_table_info(s.name) AS c WHERE s.type = 'table' GROUP BY s.name ORDER BY s.name`,
     )
-    .sort()
+    .all()
+    .map(({ columns }) => String(columns))
     .join(", ");
 }
 

@@ -154,9 +154,8 @@ export function storedFrame(stored: Uint8Array): EventsFrame {
   return frame;
 }
 
-/** Rows of earlier versions have no sum. */
 function check(stored: unknown, sum: number): void {
-  if (stored !== null && Number(stored) !== sum) throw damaged();
+  if (Number(stored) !== sum) throw damaged();
 }
 
 function damaged(): Error {

@@ -51,21 +51,6 @@ test("HIST-5: epochs that begin with the same event, for the gateway ended befor
   expect(await epochs()).toEqual([70, 90, 20, 50, 10]);
 });
 
-test("HIST-5: a file of before epochs had their order in it goes on", async () => {
-  const database = new DatabaseSync(file);
-  database.exec(`
-    CREATE TABLE epochs (
-      channel TEXT NOT NULL, epoch INTEGER NOT NULL, first_seq INTEGER NOT NULL, events REAL, seconds REAL, latest INTEGER NOT NULL,
-      PRIMARY KEY (channel, first_seq, epoch)
-    ) WITHOUT ROWID;
-    INSERT INTO epochs VALUES ('${NAME}', 70, 1, 100, NULL, 0), ('${NAME}', 20, 5, 100, NULL, 0);
-  `);
-  database.close();
-  await begin(90, 9);
-  await begin(30, 9);
-  expect(await epochs()).toEqual([70, 20, 90, 30]);
-});
-
 test("HIST-5: wherever a bit of the file is flipped, rows that are lost are told, also where their keys were damaged", async () => {
   const [channels, runs] = [[NAME, `${NAME} even`], 60];
   {
