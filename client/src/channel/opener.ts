@@ -17,30 +17,27 @@ import type { Producing } from "../producer/producing.ts";
 import type { EventQueues } from "../queues/event-queues.ts";
 import type { EventQueueOptions } from "../queues/queue-options.ts";
 import type { Endpoints } from "../session/endpoints.ts";
+import type { GatewayNames } from "../session/gateway-names.ts";
 import type { InheritedSubscription } from "../session/inheritance.ts";
+import type { SessionStatus } from "../session/session-status.ts";
 import { type ChannelWays, EventChannel } from "./channel.ts";
 
 /** Session as its endpoints see it. */
 export interface EndpointSession {
   /** Address of the gateway. */
   readonly address: string;
-  /** Identity of the gateway; undefined before there was a connection. */
-  readonly gateway: string | undefined;
-  readonly isClosed: boolean;
+  readonly names: GatewayNames;
+  readonly status: SessionStatus;
   readonly port: Port;
   /** Options of the queue that producers share. */
   readonly queue: EventQueueOptions;
   readonly tracing: Tracing | undefined;
-  /** @throws JechoError why nothing can be opened */
-  checkUsable(): void;
   readonly ways: ChannelWays;
   post(request: PortRequest): void;
   readonly types: WrittenBy;
   readonly producers: RaisedBy;
   /** The types that the present producers of a channel write. */
   typesOf(channel: string): Promise<Type[]>;
-  /** Resolves when the session is live. @throws JechoError why it will not be, or the signal's reason */
-  ready(signal?: AbortSignal): Promise<void>;
   /** Something went wrong without an endpoint to blame. */
   failed(error: JechoError): void;
   /** Resolves when what was raised before has been taken, or after 30 s. */
@@ -71,7 +68,7 @@ export class Opener {
 
   async #loadProducing(signal: AbortSignal | undefined): Promise<Producing> {
     // As long as the gateway is away its page's server may be, too.
-    if (loadsOverNetwork) await this.#session.ready(signal);
+    if (loadsOverNetwork) await this.#session.status.ready(signal);
     const loaded = await import("../producer/producing.ts");
     this.#producing ??= new loaded.Producing(this, this.#session, this.#endpoints);
     return this.#producing;
@@ -146,14 +143,14 @@ export class Opener {
     signal: AbortSignal | undefined,
     request: Extract<ControlRequest, { is: "openConsumer" }>,
   ): Promise<Consumer<T>> {
-    this.#session.checkUsable();
+    this.#session.status.checkUsable();
     await this.#endpoints.open(request.endpoint, consumer, signal, () => this.post(request));
     return consumer;
   }
 
   tableOf(modulator: Modulator, capabilities?: readonly string[]): ModulatorTable {
     const table = modulatorTable(modulator, capabilities);
-    checkObjects(modulator, this.#session.gateway);
+    checkObjects(modulator, this.#session.names.identity);
     return table;
   }
 

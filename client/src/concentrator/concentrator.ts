@@ -76,18 +76,10 @@ export class Concentrator {
     if (this.#waits(request, port)) return;
     const { index, link, openings, synchronous, flow, copies, questions } = this.#parts;
     const { lanes, delegates, raising } = this.#production ?? {};
-    const producer = (act: (producer: ProducerEndpoint) => void): void => {
-      const endpoint = endpointOf(request, port);
-      if (endpoint?.is === "producer") act(endpoint);
-    };
-    const consumer = (act: (consumer: ConsumerEndpoint) => void): void => {
-      const endpoint = endpointOf(request, port);
-      if (endpoint?.is === "consumer") act(endpoint);
-    };
-    const copy = (act: (copy: CopyEndpoint) => void): void => {
-      const endpoint = endpointOf(request, port);
-      if (endpoint?.is === "object") act(endpoint);
-    };
+    const endpoint = "endpoint" in request ? port.endpoints.get(request.endpoint) : undefined;
+    const producer = endpoint?.is === "producer" ? endpoint : undefined;
+    const consumer = endpoint?.is === "consumer" ? endpoint : undefined;
+    const copy = endpoint?.is === "object" ? endpoint : undefined;
     switch (request.is) {
       case "openProducer":
         return lanes && this.#open(new ProducerEndpoint(request, port, lanes.create(), index));
@@ -98,35 +90,31 @@ export class Concentrator {
       }
       case "openObject":
         return this.#open(new CopyEndpoint(request, port, index));
-      case "closeEndpoint": {
-        const endpoint = endpointOf(request, port);
+      case "closeEndpoint":
         return endpoint && this.#closeEndpoint(endpoint);
-      }
       case "context":
-        return producer(it => delegates?.setContext(it, request.name, request.value));
+        return producer && delegates?.setContext(producer, request.name, request.value);
       case "giveUp":
-        return producer(it => this.#giveUp(it, request.raised));
-      case "handled":
-        return consumer(it => {
-          const { channel, producer, raised, outcome } = request;
-          synchronous.handled(it, channel, producer, raised, outcome);
-        });
+        return producer && this.#giveUp(producer, request.raised);
+      case "handled": {
+        const { channel, producer: number, raised, outcome } = request;
+        return consumer && synchronous.handled(consumer, channel, number, raised, outcome);
+      }
       case "resetConsumer":
-        return consumer(it => openings.reset(it, request));
+        return consumer && openings.reset(consumer, request);
       case "compared":
-        return consumer(it => openings.compared(it, request));
+        return consumer && openings.compared(consumer, request);
       case "flow":
-        return consumer(it => flow.setReady(it, request.ready));
+        return consumer && flow.setReady(consumer, request.ready);
       case "label":
-        return consumer(it => {
-          it.label = request.label;
-        });
+        if (consumer !== undefined) consumer.label = request.label;
+        return;
       case "updateObject":
-        return copy(it => copies.update(it, request));
+        return copy && copies.update(copy, request);
       case "writeObject":
-        return copy(it => copies.write(it, request));
+        return copy && copies.write(copy, request);
       case "pullObject":
-        return copy(it => copies.pull(it));
+        return copy && copies.pull(copy);
       case "flush": {
         const flushed = (): void => port.listener.notify({ is: "flushed", flush: request.flush });
         return raising === undefined ? flushed() : raising.whenThrough(true, flushed);
@@ -453,8 +441,4 @@ function needsProduction(request: SessionRequest): boolean {
 
 function errorOf({ code, message }: { readonly code: number; readonly message: string }): JechoError {
   return new JechoError(errorCode(code), message);
-}
-
-function endpointOf(request: SessionRequest, { endpoints }: PortEnd): Endpoint | undefined {
-  return "endpoint" in request ? endpoints.get(request.endpoint) : undefined;
 }

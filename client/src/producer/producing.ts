@@ -42,10 +42,10 @@ export class Producing implements ProducerSession {
         (name, value) => this.post({ is: "context", endpoint, name, value }),
         error => session.failed(error),
       );
-    session.checkUsable();
+    session.status.checkUsable();
     // The memory of a queue depends on where its other side is.
     await session.port.settled;
-    session.checkUsable();
+    session.status.checkUsable();
     const queue = own === undefined ? this.queues.common : this.queues.open(own);
     const producer = new Producer<T>(this, endpoint, channel, queue, delegation);
     const { schema = new Uint8Array(0), token = 0n } = channel.type ?? {};
@@ -82,7 +82,7 @@ export class Producing implements ProducerSession {
 
   /** A queue of its own goes with the producer. */
   async closeProducer(endpoint: number, queue: EventQueue): Promise<void> {
-    if (this.#session.isClosed) return;
+    if (this.#session.status.isClosed) return;
     this.queues.finish();
     this.#opener.closeEndpoint(endpoint);
     if (this.queues.leave(queue)) {

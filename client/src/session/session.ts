@@ -100,21 +100,13 @@ export class Session {
   }
 
   #forEndpoints(): EndpointSession {
-    const status = this.#status;
-    const gateway = (): string | undefined => this.gateway;
     return {
       address: this.address,
-      get gateway() {
-        return gateway();
-      },
-      get isClosed() {
-        return status.isClosed;
-      },
+      names: this.#names,
+      status: this.#status,
       port: this.#port,
       queue: this.#options.queue ?? {},
       tracing: this.#options.tracing,
-      checkUsable: () => this.#status.checkUsable(),
-      ready: signal => this.ready(signal),
       ways: this.#ways,
       post: request => this.#post(request),
       types: this.#types,
