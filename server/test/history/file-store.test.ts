@@ -1,7 +1,6 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { EventsFrame, encodeRun } from "@jecho/shared/internal";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { LoggedRun } from "../../src/history/event-log.ts";
