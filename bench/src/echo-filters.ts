@@ -7,11 +7,9 @@ import { type EagerHandler, type Type, type } from "@jecho/client";
 
 /** About 100 bytes, as the paper's. */
 export const Record = type("Record", { price: "float64", time: "float64", filler: "uint8[]" });
-type Reading = typeof Record extends Type<infer T> ? T : never;
 
 /** `wind_velocity[37][253]`. */
 export const Winds = type("Winds", { velocity: "float32[]" });
-type WindsEvent = typeof Winds extends Type<infer T> ? T : never;
 
 export const RANGE_SOURCE = `
 import { FifoModulator } from "jecho:moe";
