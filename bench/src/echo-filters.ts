@@ -1,4 +1,4 @@
-import { type EagerHandler, type Type, type } from "@jecho/client";
+import { type EagerHandler, type } from "@jecho/client";
 
 /*
  * The filters of ECho's paper: the range filter of its figure 4 (measured in its figure 8) and the average of its figure 5, as
