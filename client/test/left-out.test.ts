@@ -3,28 +3,10 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import type { Consumer, JechoError, Modulator, Placement } from "@jecho/client";
-import { encodeControl, type Frame, PROTOCOL, parseMessage, SUBPROTOCOL } from "@jecho/shared/internal";
 import { describe, expect, test } from "vitest";
+import { openHungProducer } from "./hung-producer.ts";
 import { numbered, PLACES, rigAt } from "./placement-rig.ts";
 import { Inbox, startRig, Tick } from "./rig.ts";
-
-/** A bare client that opens a producer, and answers nothing. */
-async function openHungProducer(address: string): Promise<{ close(): void; frames: Frame["kind"][] }> {
-  const socket = new WebSocket(`ws://${address}/`, SUBPROTOCOL);
-  socket.binaryType = "arraybuffer";
-  const frames: Frame["kind"][] = [];
-  socket.onmessage = ({ data }) =>
-    parseMessage(new Uint8Array(data as ArrayBuffer), ({ kind }) => frames.push(kind));
-  await once(socket, "open");
-  const { schema } = Tick;
-  for (const frame of [
-    encodeControl({ kind: "Hello", protocol: PROTOCOL, name: "hung" }),
-    encodeControl({ kind: "OpenProducer", request: 1, channel: "a", schema, modulates: true }),
-  ])
-    socket.send(frame as Uint8Array<ArrayBuffer>);
-  await expect.poll(() => frames).toContain("ProducerOpened");
-  return { close: () => socket.close(), frames };
-}
 
 const where = (placements: readonly Placement[]): unknown[] => placements.map(({ at, code }) => [at, code]);
 

@@ -1,6 +1,7 @@
-import { connect, type Producer, type Session, type } from "@jecho/client";
+import { connect, type Modulator, type Producer, type Session, type } from "@jecho/client";
 import { startCutter } from "@jecho/e2e/cutter";
 import { expect, inject, test } from "vitest";
+import { openHungProducer } from "./hung-producer.ts";
 import { Inbox, numbersOf, PATIENT, type Rig, startRig, Tick, whenState } from "./rig.ts";
 
 const Count = type("Count", { n: "uint32" });
@@ -19,11 +20,13 @@ export default class extends FifoModulator {
 type Numbers = Producer<{ n: number }>;
 
 /** A consumer of channel `a` through a way that can be cut. */
-async function cuttable(rig: Rig) {
+async function cuttable(rig: Rig, modulator?: Modulator) {
   const way = await startCutter(rig.gateway.address);
   const session = connect(way.address, QUICK);
   const seen = new Inbox<number>();
-  const consumer = await session.channel("a", Count).subscribe(({ n }) => seen.put(n));
+  const consumer = await session
+    .channel("a", Count)
+    .subscribe(({ n }) => seen.put(n), modulator && { modulator });
   return {
     consumer,
     seen,
@@ -205,6 +208,25 @@ test("PROV-5: what a modulator did not get is told, though it lets nothing pass 
   await plain.take(10);
   await producer.close();
   await expect.poll(() => consumer.stats.missed).toBe(9);
+});
+
+test("PROV-5: what a modulator in its consumer's process did not get is told, though the consumer waits for others when that is said", async () => {
+  await using rig = await startRig({ ...WINDOW, installTimeoutMs: 2500 });
+  await using the = await cuttable(rig, EVEN);
+  const producing = rig.session({ modulators: { most: 0 } });
+  const producer = await producing.channel("a", Count).produce();
+  await expect.poll(() => producer.demand.total).toBe(1);
+  await raise(producer, producing, 0, 10);
+  await the.seen.take(5);
+  await the.part();
+  await raise(producer, producing, 10, 30);
+  await expect.poll(() => producer.demand.total).toBe(0);
+  await raise(producer, producing, 30, 60);
+  // It does not answer: until that is clear the consumer is not open, and its own modulator has been said to begin.
+  const hung = await openHungProducer(rig.gateway.address);
+  await the.join();
+  await expect.poll(() => 2 * the.seen.all.length + the.consumer.stats.missed).toBe(60);
+  hung.close();
 });
 
 test("PROV-5: of a producer that came and went while a consumer was away, which runs its modulator itself, that is told", async () => {

@@ -406,6 +406,14 @@ export class Deriving {
     if (!this.#index.isAnyAway()) this.#kept.clear();
   }
 
+  /** A consumer is back and listens: modulators here may have stated the positions of its channel before. */
+  listened({ channelNumber }: ConsumerEndpoint): void {
+    for (const installation of this.#modulation.installed)
+      if (installation.number === channelNumber)
+        for (const lanes of installation.lanes.values())
+          for (const lane of lanes) if (lane.coverage !== undefined) this.#stateSoon(lane, installation);
+  }
+
   #laneOf({ lanes, incarnation }: Installation, source: bigint, urgent: boolean): Lane {
     let pair = lanes.get(source);
     if (pair === undefined) {

@@ -208,7 +208,7 @@ export class Openings {
     }
     if (past && this.#production !== undefined) return this.#makePast(this.#production, consumer, opened);
     // What waited for a past that does not come any more.
-    if (consumer.state.is === "live") consumer.handWaiting();
+    if (consumer.state.is === "live") this.#listens(consumer, comesBack);
     if (isAwaited) this.#production?.deriving.handKept(consumer);
     if (!this.#index.isAnyAway()) this.#production?.hold.allHere();
     if (consumer.past?.isTold !== false) this.#tellOpened(consumer, comesBack, newest, opened);
@@ -219,6 +219,11 @@ export class Openings {
     // Events of the old modulator that are still being handled are waited for.
     const close = (): void => this.#link.send({ kind: "CloseEndpoint", endpoint: old.number });
     this.#synchronous.whenDone(consumer, old.channelNumber, close);
+  }
+
+  #listens(consumer: ConsumerEndpoint, comesBack: boolean): void {
+    consumer.handWaiting();
+    if (comesBack) this.#production?.deriving.listened(consumer);
   }
 
   /** The derived channel does not reach back as far as was asked for: the past is made here, and what comes meanwhile waits. */
@@ -292,8 +297,9 @@ export class Openings {
     const consumer = this.#index.consumerOf(number);
     if (consumer?.state.is !== "replaying" || consumer.state.replay !== replay) return;
     const { channelNumber, epoch, change } = consumer.state;
+    const { comesBack } = consumer.state;
     consumer.become({ is: "live", number, channelNumber, epoch, change });
-    consumer.handWaiting();
+    this.#listens(consumer, comesBack);
     if (consumer.past === undefined) consumer.listener.notify({ is: "replayed", endpoint: consumer.id });
     this.#changes.askNext(consumer);
   }
