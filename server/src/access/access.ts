@@ -8,9 +8,9 @@ import type { TokenVerifier } from "./tokens.ts";
 /** Interval of the search for expired tokens. */
 const LOOK_MS = 1000;
 
-/** Decides who may come in, and ends the connections of those who may not stay. */
+/** Decides who may connect, and ends connections whose rights have ended. */
 export class Access {
-  /** Undefined: everybody may do anything. */
+  /** Undefined where everybody may do anything. */
   readonly #verifier: TokenVerifier | undefined;
   readonly #crowd: Crowd;
   readonly #connections: () => Iterable<ClientConnection>;
@@ -19,7 +19,7 @@ export class Access {
   /** Connections whose token is being checked. */
   readonly #checked = new WeakSet<ClientConnection>();
 
-  /** @param verifier undefined: everybody may do anything */
+  /** @param verifier undefined where everybody may do anything */
   constructor(
     verifier: TokenVerifier | undefined,
     crowd: Crowd,
@@ -34,9 +34,9 @@ export class Access {
   }
 
   /**
-   * Finds out who a connection is, at once where no tokens are wanted.
+   * Finds a connection's subject, at once where no tokens are wanted.
    *
-   * @param admit called with whom it belongs to, unless the connection is ended
+   * @param admit called with the subject, unless the connection is ended
    * @param isElsewhere whether it is counted at another gateway
    */
   greet(
@@ -65,7 +65,7 @@ export class Access {
     const subject = await this.#verify(connection, token);
     if (subject.name !== former.name)
       throw new JechoError("TOKEN_INVALID", `the newer token is ${subject.name}'s, and not ${former.name}'s`);
-    // What is open by a right that has gone is not sought one by one: at the next connection all of it is asked for again.
+    // Endpoints that need a lost right are not looked for: the next connection asks for all of them again.
     if (!subject.mayAllThat(former)) return connection.end("RIGHTS_CHANGED");
     connection.subject = subject;
     tell(connection, subject);
@@ -98,7 +98,7 @@ export class Access {
   }
 
   #end(code: ErrorCode, isMeant: (subject: Subject) => boolean): number {
-    // Whoever is ended is taken out of what is gone through.
+    // Ending a connection removes it from the set.
     const ended = Array.from(this.#connections()).filter(
       ({ subject }) => subject !== undefined && isMeant(subject),
     );
@@ -107,7 +107,7 @@ export class Access {
   }
 }
 
-/** Tells a connection whose its token is, and for how long. At a gateway without keys there is nothing to tell. */
+/** Tells a connection its token's subject and expiry; nothing at a gateway without keys. */
 export function tell(connection: ClientConnection, { name, expiresAt }: Subject): void {
   if (name === "") return;
   connection.send({ kind: "Admitted", subject: name, forMs: Math.max(0, expiresAt - Date.now()) });

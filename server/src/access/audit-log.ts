@@ -7,22 +7,22 @@ import type { ClientConnection } from "../connections/client-connection.ts";
 import type { GatewayLog } from "../operations/gateway-log.ts";
 import type { Need } from "./rights.ts";
 
-/** Lines a second of one connection, and of all: whoever causes more is not to fill the disk, or to hide in what others cause. */
+/** Lines per second of one connection, and of all, so that nobody fills the disk, or hides among others' lines. */
 const MOST_OF_ONE = 20;
 const MOST_OF_ALL = 1000;
-/** Most bytes that may wait for the disk. */
+/** Most bytes that wait for the disk. */
 const WAITING_BYTES = 8 << 20;
 const NAME_CHARACTERS = 200;
-/** A channel's name has 584 characters at most, an error's message quotes 200 of what it is about: what is longer is no word of ours. */
+/** Most characters of a text: a channel's name has at most 584, and an error quotes at most 200 of its cause. */
 const TEXT_CHARACTERS = 1024;
 /** Rights of one request that are logged. */
 const MOST_RIGHTS = 32;
-/** Ids of shared objects that nobody chose have at least so many. */
+/** Least length of an id that no application chose. */
 const RANDOM_CHARACTERS = 16;
-/** Rights that are not logged: who only listens does nothing. */
+/** Rights whose use is not logged: listening changes nothing. */
 const LISTENING: ReadonlySet<string> = new Set(["subscribe", "history", "block", "inspect"]);
 
-/** Log of who connected, who was refused what, and who did what takes more than the right to listen: one line of JSON for each. */
+/** Log of connections, refusals, and acts that take more than the right to listen: one line of JSON each. */
 export class AuditLog {
   readonly #stream: WriteStream | undefined;
   readonly #log: GatewayLog | undefined;
@@ -36,8 +36,8 @@ export class AuditLog {
   #omittedRefusals = 0;
 
   /**
-   * @param file which grows, and is made for this user alone where it is not there; undefined for none
-   * @param log is told the same, and once where the file can be written no more
+   * @param file appended to, or created for this user alone; undefined for none
+   * @param log gets the same lines, and once an error where the file cannot be written
    * @throws JechoError `ARGUMENT_INVALID` where it cannot be opened
    */
   constructor(file: string | undefined, log: GatewayLog | undefined) {
@@ -48,19 +48,19 @@ export class AuditLog {
     );
   }
 
-  /** A connection has been greeted, as the first thing that is written of it. @param name that its program gives itself */
+  /** Notes a greeted connection; its first line. @param name the program's name for itself */
   connected(connection: ClientConnection, name: string): void {
     this.#write(connection, { event: "connected", program: name.slice(0, NAME_CHARACTERS) });
   }
 
-  /** @param code with which it was closed, by whichever side */
+  /** @param code of its close, from either side */
   ended(connection: ClientConnection, code: number): void {
     const why = code >= 4000 && code < 5000 ? errorCode(code) : undefined;
     this.#write(connection, { event: "ended", code, ...(why !== undefined && { why }) });
     this.#linesOf.delete(connection);
   }
 
-  /** A page of an origin that may not connect has tried to. @param address as `addressOf` gives it */
+  /** Notes the refusal of a page's origin. @param address as `addressOf` gives it */
   refusedOrigin(address: string, origin: string): void {
     this.#write(undefined, {
       event: "refused",
@@ -80,7 +80,7 @@ export class AuditLog {
     });
   }
 
-  /** A connection has done what takes these rights. */
+  /** Notes a connection's use of these rights. */
   did(connection: ClientConnection, frame: Control, needs: readonly Need[]): void {
     if (needs.every(([right]) => LISTENING.has(right))) return;
     const source = frame.kind === "OpenConsumer" ? frame.modulator?.source : undefined;
@@ -116,7 +116,7 @@ export class AuditLog {
       this.#linesOf.clear();
     }
     const lines = connection === undefined ? 0 : (this.#linesOf.get(connection) ?? 0);
-    // That it came and went is written whatever it did.
+    // Connects and disconnects are written in any case.
     const isMuch = lines >= MOST_OF_ONE && entry.event !== "ended";
     if (isMuch || this.#lines >= MOST_OF_ALL || (this.#stream?.writableLength ?? 0) > WAITING_BYTES) {
       this.#omitted++;
@@ -139,7 +139,7 @@ export class AuditLog {
 
   #put(entry: { readonly event: string; readonly [name: string]: unknown }): void {
     const { event, ...fields } = entry;
-    // What everybody does all day is for those who look for something.
+    // Frequent acts are logged at a lower level.
     if (event === "refused" || fields["refusals"] !== undefined) this.#log?.info(fields, event);
     else this.#log?.debug(fields, event);
     if (this.#stream?.destroyed === false)
@@ -165,18 +165,18 @@ function streamTo(file: string): WriteStream {
   }
 }
 
-/** A text without the ids of shared objects: whoever knows one may open that object. */
+/** A text without the ids of shared objects: who knows an id may open the object. */
 function masked(text: string, frame: Control): string {
   let shown = text;
   for (const id of objectsOf(frame)) {
-    // A short one is somebody's own name for it, and may be part of any word.
+    // A short id was chosen, and may be part of any word.
     const quoted = id.length >= RANDOM_CHARACTERS ? id : `share:${id}`;
     if (shown.includes(quoted)) shown = shown.replaceAll(quoted, quoted.slice(0, -id.length) + digestOf(id));
   }
   return shown;
 }
 
-/** Tells shared objects apart without their ids. */
+/** A short hash that stands for an object's id. */
 function digestOf(id: string): string {
   return `sha256-${createHash("sha256").update(id).digest("hex").slice(0, 16)}`;
 }
@@ -186,7 +186,7 @@ function objectsOf(frame: Control): string[] {
   return "object" in frame ? [frame.object] : [];
 }
 
-/** The channel that a frame is about, where it names one. */
+/** The channel that a frame names, if any. */
 function channelOf(frame: Control): { readonly channel?: string } {
   return "channel" in frame && typeof frame.channel === "string"
     ? { channel: frame.channel.slice(0, TEXT_CHARACTERS) }

@@ -4,30 +4,30 @@ import { exportJWK, generateKeyPair, generateSecret, importJWK, type JWK, SignJW
 import type { JsonWebKeySet } from "./key-set.ts";
 import { Rights } from "./rights.ts";
 
-/** Algorithms that tokens can be signed with. With HS256 whoever can check a token can make one, too. */
+/** Algorithms for signing tokens. With HS256 the key that checks tokens also makes them. */
 export const ALGORITHMS = ["EdDSA", "ES256", "RS256", "HS256"] as const;
 /** One of the algorithms. */
 export type TokenAlgorithm = (typeof ALGORITHMS)[number];
 
 /** A pair of keys for tokens. */
 export interface TokenKeys {
-  /** Keys that make tokens: to be kept by who hands tokens out. */
+  /** Keys that make tokens, for the issuer alone. */
   readonly signing: JsonWebKeySet;
-  /** Keys that a gateway checks tokens with; with HS256 the same. */
+  /** Keys with which a gateway checks tokens; with HS256 the same. */
   readonly checking: JsonWebKeySet;
 }
 
 /** The claims of a token. */
 export interface TokenClaims {
-  /** Name of the token's owner: 1 to 256 characters, which others are shown. */
+  /** Name of the token's owner, shown to others: 1 to 256 characters. */
   readonly subject: string;
   /** Rights of that subject, as `subscribe:weather/**`. */
   readonly can: readonly string[];
   /** Life of the token, in seconds; 86,400 by default. */
   readonly seconds?: number;
-  /** Issuer of the token, for a gateway that asks for that. */
+  /** Issuer of the token, for gateways that require one. */
   readonly issuer?: string;
-  /** The gateway that the token is for, likewise. */
+  /** Audience of the token, for gateways that require one. */
   readonly audience?: string;
 }
 

@@ -8,7 +8,7 @@ export interface JsonWebKeySet {
   readonly keys: readonly JWK[];
 }
 
-/** The algorithm that a token may be signed with, by the kind of key: the key says which it is, and never the token. */
+/** The algorithm of each kind of key: the key decides it, never the token. */
 const ALGORITHMS: Readonly<Record<string, string>> = {
   oct: "HS256",
   RSA: "RS256",
@@ -16,9 +16,9 @@ const ALGORITHMS: Readonly<Record<string, string>> = {
   "OKP Ed25519": "EdDSA",
 };
 
-/** Keys are read again after so long, so that one that was taken out counts no more. */
+/** Interval at which keys are read again, so that a removed key stops counting. */
 const FRESH_MS = 60_000;
-/** Least time between two readings because of unknown keys: anybody may send tokens that name one. */
+/** Least time between two readings for unknown keys, for anybody may send a token that names one. */
 const LEAST_MS = 2000;
 const FETCH_MS = 5000;
 const MOST_CHARACTERS = 1 << 20;
@@ -30,7 +30,7 @@ interface Key {
   readonly key: CryptoKey | Uint8Array;
 }
 
-/** The keys that tokens are checked with, read again from where they come from, so that they can be exchanged while the gateway runs. */
+/** The keys with which tokens are checked. They are read again from their source, so that they can be exchanged while the gateway runs. */
 export class KeySet {
   readonly #source: string | JsonWebKeySet;
   readonly #log: (line: string) => void;
@@ -45,7 +45,7 @@ export class KeySet {
 
   /**
    * @param source the keys themselves, the path of a file, or an https address
-   * @throws JechoError `ARGUMENT_INVALID` where there are no keys that can be used
+   * @throws JechoError `ARGUMENT_INVALID` where there is no usable key
    */
   static async open(source: string | JsonWebKeySet, log: (line: string) => void): Promise<KeySet> {
     const keys = new KeySet(source, log);
@@ -68,7 +68,7 @@ export class KeySet {
     return found.key;
   }
 
-  /** Reads the keys again. The keys that were read last stay in use where these cannot be read. */
+  /** Reads the keys again. If that fails, the last ones stay in use. */
   #readAgain(): Promise<void> {
     this.#reading ??= this.#read()
       .catch(({ message }: Error) => {

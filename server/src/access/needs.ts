@@ -2,7 +2,7 @@ import { splitName } from "@jecho/shared";
 import { type Control, FROM, mayControl, type OpenConsumer, WHEN_FULL } from "@jecho/shared/internal";
 import type { Need } from "./rights.ts";
 
-/** A consumer, as far as it matters here. */
+/** The part of a consumer that is used here. */
 interface ConsumerOf {
   readonly manager: { readonly name: string };
 }
@@ -10,8 +10,8 @@ interface ConsumerOf {
 const NOTHING: readonly Need[] = [];
 
 /**
- * The rights that a frame of a client takes. Those that are not named here take none: they answer what the gateway asked, or are about an endpoint, a copy or
- * a modulator that this connection has by a right. SECURITY.md says of each frame why.
+ * The rights that a client's frame takes. Frames that are not named here take none: they answer the gateway, or are about an endpoint, a copy or
+ * a modulator that this connection has by a right. SECURITY.md gives the reason for each.
  *
  * @param consumers of the connection
  */
@@ -28,7 +28,7 @@ export function needsOf(frame: Control, consumers: Iterable<ConsumerOf>): readon
       return [["subscribe", frame.channel]];
     case "AskHandover":
       return Array.from(consumers, ({ manager }): Need => ["handover", manager.name]);
-    // Of the channels that match it those are shown which there is the right for.
+    // Only channels for which there is the right are shown.
     case "WantOverview":
       return [["inspect", frame.pattern]];
     case "Kick":
@@ -46,11 +46,11 @@ function needsOfConsumer({ channel, modulator, from, queue, as, feed }: OpenCons
     for (const { object } of modulator.objects) needs.push(["share", object]);
   }
   if (as !== "") needs.push(["name", `${channel.split("#")[0]}#${as}`]);
-  // Where one that comes back goes on, `beginningOf` bounds.
+  // A returning consumer's place is bounded by `beginningOf`.
   if (from !== undefined && from.from !== FROM.now && from.from !== FROM.resume)
     needs.push(["history", channel]);
   if (queue?.whenFull === WHEN_FULL.block) needs.push(["block", channel]);
-  // What modulators are fed with are the channel's own events.
+  // A feed of modulators gets the channel's own events.
   if (feed !== undefined) needs.push(["subscribe", splitName(channel).base]);
   return needs;
 }

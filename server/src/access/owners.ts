@@ -8,23 +8,22 @@ interface OwnedChannel {
 }
 
 /**
- * Owners of channels at a gateway with keys: the subjects that the configuration names, else that of the
- * first producer, until the last one has been gone for a while. Others publish there only with the right
- * `own`.
+ * Owners of channels at a gateway with keys: the configured subject, or else that of the first producer, until the
+ * last one has been gone for a while. Others publish there only with the right `own`.
  */
 export class ChannelOwners {
   readonly #named: readonly (readonly [RegExp, string])[];
   readonly #keepMs: number;
   readonly #mostLeft: number;
   readonly #owned = new Map<string, OwnedChannel>();
-  /** Time when the last producer of a channel went, by `performance.now()`; the longest gone first. */
+  /** When a channel lost its last producer, by `performance.now()`, oldest first. */
   readonly #left = new Map<string, number>();
 
   /**
    * @param named subjects by patterns of channels, as in rights
-   * @param keepMs for how long a channel stays its owner's that has no producers
-   * @param mostLeft of such channels
-   * @throws JechoError `ARGUMENT_INVALID` naming the text that is no pattern
+   * @param keepMs time that a channel without producers keeps its owner
+   * @param mostLeft most such channels
+   * @throws JechoError `ARGUMENT_INVALID` naming the invalid pattern
    */
   constructor(named: Readonly<Record<string, string>>, keepMs: number, mostLeft: number) {
     this.#named = Object.entries(named).map(([pattern, subject]) => [patternOf(pattern), subject]);
@@ -46,7 +45,7 @@ export class ChannelOwners {
     if (owners.length > 0 && !owners.includes(subject.name)) subject.check("own", name);
   }
 
-  /** A producer is there. */
+  /** A producer was opened. */
   entered(channel: string, { name }: Subject): void {
     // At a gateway without keys.
     if (name === "") return;

@@ -1,8 +1,8 @@
 import { JechoError } from "@jecho/shared";
 
 /**
- * Rights that somebody may have. Each is given with a pattern of what it is for: the names of channels, of `share` the
- * ids of shared objects, of `kick` the names of subjects, of `inspect` channels that are looked at.
+ * The rights. Each is given with a pattern: of channels' names; for `share` of shared objects' ids, for `kick` of subjects' names,
+ * for `inspect` of the channels that are looked at.
  */
 export const RIGHTS = [
   "subscribe",
@@ -21,7 +21,7 @@ export const RIGHTS = [
 /** One of the rights. */
 export type Right = (typeof RIGHTS)[number];
 
-/** A right, and what it is needed for: the name of a channel or derived channel, the id of an object, or the name of a subject. */
+/** A right and its object: the name of a channel or derived channel, the id of a shared object, or the name of a subject. */
 export type Need = readonly [right: Right, on: string];
 
 /** Most rights in one token. */
@@ -29,12 +29,12 @@ const MOST_RIGHTS = 256;
 const SEGMENT = String.raw`(?:[A-Za-z0-9][A-Za-z0-9._~-]{0,63}|\*)`;
 const PATTERN = new RegExp(String.raw`^(?:\*\*|${SEGMENT}(?:/${SEGMENT}){0,7}(?:/\*\*)?)(?:#${SEGMENT})?$`);
 
-/** The rights of a token: a list of them, each as `subscribe:weather/**`. */
+/** The rights of a token, each as `subscribe:weather/**`. */
 export class Rights {
   readonly #patterns = new Map<Right, RegExp[]>();
   readonly #texts: ReadonlySet<string>;
 
-  /** @throws JechoError `ARGUMENT_INVALID` naming the text that is no right */
+  /** @throws JechoError `ARGUMENT_INVALID` naming the invalid right */
   constructor(texts: readonly string[]) {
     if (texts.length > MOST_RIGHTS)
       throw new JechoError(
@@ -60,7 +60,7 @@ export class Rights {
     return this.#patterns.get(right)?.some(pattern => pattern.test(on)) ?? false;
   }
 
-  /** Whether all rights of the other are among these, by their texts. */
+  /** Whether these include all rights of the other, compared as text. */
   include(other: Rights): boolean {
     return [...other.#texts].every(text => this.#texts.has(text));
   }
@@ -78,7 +78,7 @@ export function patternOf(text: string): RegExp {
  * `*` stands for one segment, and `**` at the end for one or more. What is for a channel is for all that is made of it, too; behind `#` stands what is for
  * a derived channel alone.
  *
- * @returns undefined for what is no pattern
+ * @returns undefined for an invalid pattern
  */
 function compile(pattern: string): RegExp | undefined {
   if (!PATTERN.test(pattern)) return undefined;

@@ -1,15 +1,15 @@
 import { JechoError } from "@jecho/shared";
 import type { Need, Rights } from "./rights.ts";
 
-/** The subject that a connection belongs to, and its rights: whatever is asked for over the connection is checked here first. */
+/** A connection's subject and rights, by which each of its requests is checked first. */
 export class Subject {
-  /** Name in its token; "" at a gateway without keys, where everybody is anybody. */
+  /** Name in its token; "" at a gateway without keys. */
   readonly name: string;
-  /** Time at which its token is too old, as `Date.now()` counts. */
+  /** Expiry of its token, by `Date.now()`. */
   readonly expiresAt: number;
   readonly #rights: Rights | undefined;
 
-  /** @param rights undefined: all there are */
+  /** @param rights undefined for all */
   constructor(name: string, rights: Rights | undefined, expiresAt: number) {
     this.name = name;
     this.expiresAt = expiresAt;
@@ -20,7 +20,7 @@ export class Subject {
     return this.#rights?.allow(right, on) ?? true;
   }
 
-  /** The reason why the subject may not; undefined where it may. */
+  /** Why the subject may not; undefined where it may. */
   missing(...[right, on]: Need): JechoError | undefined {
     if (this.may(right, on)) return undefined;
     return new JechoError("RIGHT_MISSING", `${this.name} lacks the right ${right}:${on.slice(0, 600)}`);
@@ -32,7 +32,7 @@ export class Subject {
     if (missing !== undefined) throw missing;
   }
 
-  /** Whether it has all rights that the other one has. */
+  /** Whether it has all rights of the other one. */
   mayAllThat(other: Subject): boolean {
     if (this.#rights === undefined) return true;
     return other.#rights !== undefined && this.#rights.include(other.#rights);

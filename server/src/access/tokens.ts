@@ -7,28 +7,28 @@ import { Subject } from "./subject.ts";
 /** The tokens that a gateway takes: JSON Web Tokens, signed with HS256, RS256, ES256 or EdDSA. */
 export interface TokenOptions {
   /**
-   * Keys that tokens are checked with: a JSON Web Key Set, the path of a file with one, or the https address of one.
+   * Keys for checking tokens: a JSON Web Key Set, or the path of a file or https address with one.
    * Files and addresses are read again once a minute, and when a token names a key that is not known.
    */
   readonly keys: string | JsonWebKeySet;
-  /** Required issuer of tokens (`iss`); by default anybody who has such a key. */
+  /** Required issuer of tokens (`iss`); any by default. */
   readonly issuer?: string;
   /** Required audience of tokens (`aud`); any by default. */
   readonly audience?: string;
-  /** Most milliseconds by which the issuer's clock may differ from the gateway's; 3,000 by default. */
+  /** Most milliseconds between the issuer's clock and the gateway's; 3,000 by default. */
   readonly clockSkewMs?: number;
 }
 
 const MOST_SKEW_MS = 300_000;
 const MOST_CHARACTERS = 16_384;
-/** Pattern of a subject's name, which others are shown. */
+/** Pattern of a subject's name, which is shown to others. */
 export const SUBJECT = /^[^\p{C}]{1,256}$/u;
 
 /** Verifies tokens, and reads their subjects and rights. */
 export class TokenVerifier {
   readonly #keys: KeySet;
   readonly #options: TokenOptions;
-  /** Subjects that an operator has thrown out, and when, in seconds of Unix time: tokens that are not newer are not taken. */
+  /** Kicked subjects, and when, in seconds of Unix time: only newer tokens of theirs are taken. */
   readonly #kicked = new Map<string, number>();
 
   private constructor(keys: KeySet, options: TokenOptions) {
@@ -47,7 +47,7 @@ export class TokenVerifier {
     return new TokenVerifier(await KeySet.open(options.keys, log), options);
   }
 
-  /** @throws JechoError `TOKEN_INVALID`, which says why and never what is in it */
+  /** @throws JechoError `TOKEN_INVALID` with the reason, and nothing of the token's content */
   async verify(token: string): Promise<Subject> {
     if (token === "") throw new JechoError("TOKEN_INVALID", "this gateway wants a token");
     if (token.length > MOST_CHARACTERS)
@@ -74,7 +74,7 @@ export class TokenVerifier {
     }
   }
 
-  /** Takes no token of this subject that was made before now, or in this second. */
+  /** Refuses this subject's tokens that were made before now, or in this second. */
   refuseBefore(name: string): void {
     this.#kicked.set(name, Date.now() / 1000);
   }

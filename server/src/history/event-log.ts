@@ -1,48 +1,48 @@
 import { type EventsFrame, type History, type SourcePlace, sliceRun } from "@jecho/shared/internal";
 import type { RunBlock } from "./run-memory.ts";
 
-/** A run as it was stamped. */
+/** A stamped run. */
 export interface LoggedRun {
-  /** Its bytes are valid as long as the log keeps it, where it lies in a block that is used again. */
+  /** The run. Its bytes are valid as long as the log keeps it, for blocks are reused. */
   readonly frame: EventsFrame;
-  /** The block that it lies in; undefined where it has memory of its own. */
+  /** Its block of memory; undefined where it has memory of its own. */
   readonly block?: RunBlock | undefined;
-  /** The source of the producer, the same over connections; 0n where that is not known. */
+  /** The producer's source; 0n where unknown. */
   readonly source: bigint;
   /** The raw source of a modulator's output; 0n for none. */
   readonly origin: bigint;
   /** Subject of its producer; "" where it has none. */
   readonly by: string;
-  /** `Date.now()` when it came in. */
+  /** Arrival, by `Date.now()`. */
   readonly at: number;
 }
 
 /** The newest event of a key. */
 interface Newest {
-  /** The run with that event alone. */
+  /** A run with that event alone. */
   readonly run: LoggedRun;
-  /** Sequence number of the first event of the run that it came in. */
+  /** Sequence number of the first event of its original run. */
   readonly from: number;
 }
 
-/** The place where a gateway's restart began a new numbering behind the old one. */
+/** The beginning of a new numbering, after a gateway's restart. */
 export interface EpochStart {
   readonly epoch: number;
   readonly firstSeq: number;
 }
 
 /**
- * Bounds of a channel's history. All of them hold together; the newest of each key is kept besides, of the newest keys
- * as many bytes as of runs.
+ * Bounds of a channel's history, all of which hold. The newest event of each key is kept in addition, for the newest keys, up to as many
+ * bytes as of runs.
  */
 export interface Retention {
   readonly events: number;
   readonly seconds: number;
   readonly bytes: number;
   readonly latest: boolean;
-  /** The name of the field by which `latest` tells events apart; "" for none. */
+  /** Name of the key field for `latest`; "" for none. */
   readonly key: string;
-  /** Whether it is to outlive the gateway. */
+  /** Whether it should outlive the gateway. */
   readonly durable: boolean;
 }
 
@@ -55,7 +55,7 @@ export function retentionOf(
   const { events, seconds, latest, durable } = history;
   if (events === 0 && seconds === 0 && !latest) return undefined;
   return {
-    // With one bound given the other is open; with none only the newest of each key is kept.
+    // If one bound is given, the other is infinite; without any, only the newest of each key is kept.
     events: events > 0 ? events : seconds > 0 ? Number.POSITIVE_INFINITY : 0,
     seconds: seconds > 0 ? seconds : Number.POSITIVE_INFINITY,
     bytes: limitBytes,
@@ -65,26 +65,26 @@ export function retentionOf(
   };
 }
 
-/** The past of a channel, as far as it is kept, in memory. */
+/** The kept past of a channel, in memory. */
 export class EventLog {
   retention: Retention;
   readonly #keyOf: (frame: EventsFrame, i: number) => string;
   #runs: (LoggedRun | undefined)[] = [];
-  /** Runs before this index are gone; the list is cut now and then. */
+  /** Index of the first kept run; the list is cut from time to time. */
   #head = 0;
   #events = 0;
-  /** Arrival of the newest event that is not kept any more. */
+  /** Arrival of the newest event that was dropped. */
   #goneAt = Number.NEGATIVE_INFINITY;
   #nextSeq: number;
-  /** Stretches of stored runs that could not be read: sequence numbers from `first` up to but without `end`. */
+  /** Stretches of stored runs that could not be read: sequence numbers from `first` to before `end`. */
   #gaps: { readonly first: number; readonly end: number }[] = [];
   #bytes = 0;
   #latestBytes = 0;
   readonly #latest = new Map<string, Newest>();
 
   /**
-   * @param keyOf what distinguishes the events whose newest is to be kept
-   * @param firstSeq sequence number of the first event that was to be kept
+   * @param keyOf key of an event, where the newest of each key is kept
+   * @param firstSeq sequence number of the first event to be kept
    */
   constructor(retention: Retention, keyOf: (frame: EventsFrame, i: number) => string, firstSeq: number) {
     this.retention = retention;
@@ -96,7 +96,7 @@ export class EventLog {
     return this.#bytes + this.#latestBytes;
   }
 
-  /** The runs before the first that is kept which have the newest event of a key, by the sequence numbers of their first events. */
+  /** First sequence numbers of those runs before the first kept one that have the newest event of a key. */
   get keptBefore(): Set<number> {
     const first = this.firstSeq ?? this.#nextSeq;
     const before = new Set<number>();
@@ -104,7 +104,7 @@ export class EventLog {
     return before;
   }
 
-  /** Sequence number of the oldest event that is kept; undefined where none is. */
+  /** Sequence number of the oldest kept event; undefined where none is. */
   get firstSeq(): number | undefined {
     return this.#runs[this.#head]?.frame.seq;
   }
@@ -114,7 +114,7 @@ export class EventLog {
     return this.#nextSeq;
   }
 
-  /** Notes that not all events until this time are kept. */
+  /** Notes that not all events up to this time are kept. */
   lost(until: number): void {
     this.#goneAt = Math.max(this.#goneAt, until);
   }
@@ -144,7 +144,7 @@ export class EventLog {
     return count;
   }
 
-  /** @returns true where older ones had to go for the bound in bytes */
+  /** @returns whether older ones were dropped for the bound in bytes */
   append(run: LoggedRun): boolean {
     const { frame } = run;
     if (frame.seq > this.#nextSeq) {
@@ -158,7 +158,7 @@ export class EventLog {
     if (this.retention.latest) {
       for (let i = 0; i < frame.count; i++) {
         const key = this.#keyOf(frame, i);
-        // Deleted first, so that the map's order is the order of the newest events.
+        // Deleted first: the map's order is that of the newest events.
         this.#forgetKey(key);
         const event = alone(run, i);
         this.#latest.set(key, { run: event, from: frame.seq });
@@ -171,7 +171,7 @@ export class EventLog {
     return isTooMuch;
   }
 
-  /** Lets go of the oldest until no more is kept than this. */
+  /** Drops the oldest until at most this much is kept. */
   letGo(mostBytes: number): void {
     while (this.bytes > mostBytes && this.#dropOldest());
     this.#keepKeys(mostBytes);
@@ -196,7 +196,7 @@ export class EventLog {
   #dropOldest(): boolean {
     const oldest = this.#runs[this.#head];
     if (oldest === undefined) return false;
-    // The slot outlives the run until the list is cut.
+    // The run is freed now; its slot only when the list is cut.
     this.#runs[this.#head++] = undefined;
     this.lost(oldest.at);
     this.#events -= oldest.frame.count;
@@ -205,7 +205,7 @@ export class EventLog {
     return true;
   }
 
-  /** Lets go of what is beyond the bounds. */
+  /** Drops events beyond the bounds. */
   trim(now: number): void {
     const { events, seconds, bytes } = this.retention;
     for (;;) {
@@ -229,7 +229,7 @@ export class EventLog {
     }
   }
 
-  /** The run that holds this event, or the first one behind it. */
+  /** The run with this event, or the first one behind it. */
   find(seq: number): LoggedRun | undefined {
     let [low, high] = [this.#head, this.#runs.length];
     while (low < high) {
@@ -241,7 +241,7 @@ export class EventLog {
     return this.#runs[low];
   }
 
-  /** Sequence number of the first event that came in at or after this time; undefined where there is none. */
+  /** Sequence number of the first event at or after this time; undefined where there is none. */
   seqSince(time: number): number | undefined {
     let [low, high] = [this.#head, this.#runs.length];
     while (low < high) {
@@ -253,7 +253,7 @@ export class EventLog {
   }
 
   /**
-   * Sequence number from which on everything is kept that came of these sources behind their places; undefined where that is nothing.
+   * Sequence number from which all events of these sources behind their places are kept; undefined where there are none.
    */
   seqBehind(sources: readonly SourcePlace[]): number | undefined {
     const raised = new Map(sources.map(place => [nameOf(place), Number(place.raised)]));
@@ -266,14 +266,14 @@ export class EventLog {
     return undefined;
   }
 
-  /** Whether there is any newest event. */
+  /** Whether any newest event is kept. */
   get hasNewest(): boolean {
     return this.retention.latest ? this.#latest.size > 0 : this.#head < this.#runs.length;
   }
 
   /**
-   * The newest event of each key in the order of the channel, or the newest event where no keys are kept. Those of keys that come while this is gone through
-   * are among them.
+   * The newest event of each key, in the channel's order, or the newest event where no keys are kept. Events that come during the iteration are
+   * included.
    */
   *newest(): Generator<LoggedRun> {
     if (this.retention.latest) for (const { run } of this.#latest.values()) yield run;
@@ -283,7 +283,7 @@ export class EventLog {
     }
   }
 
-  /** All runs, oldest first, as long as they are kept. */
+  /** The kept runs, oldest first. */
   all(): readonly LoggedRun[] {
     return this.#runs.slice(this.#head) as LoggedRun[];
   }
@@ -293,7 +293,7 @@ function nameOf({ source, urgent }: Pick<SourcePlace, "source" | "urgent">): str
   return `${source} ${urgent}`;
 }
 
-/** Event `i` of the run in memory of its own: it may outlive the runs around it by far. */
+/** A copy of event `i` of the run, which may outlive the other runs by far. */
 function alone(run: LoggedRun, i: number): LoggedRun {
   const { frame } = run;
   return { ...run, frame: frame.count === 1 ? frame.copy() : sliceRun(frame, i, i + 1), block: undefined };

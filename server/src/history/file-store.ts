@@ -7,13 +7,12 @@ import { readStored, type Stored, storedSource, sumOf } from "./stored.ts";
 
 /**
  * Keeps history in a file of SQLite, so that it survives a restart of the gateway. Each run is handed to the operating system
- * before it is sent to anybody, so that a place that a consumer has seen is never given to another event; what the power
- * takes with it is another matter, and told by the counts. What cannot be read is told as missing. Where the disk fails nothing is
- * kept any more and live events go on.
+ * before it is sent, so that a place that a consumer has seen is never given to another event. Events that a power failure loses are
+ * told by the counts, unreadable ones as missing. If the disk fails, no more is kept, and live events go on.
  */
 export class FileStore implements HistoryStore {
   readonly isForDurable = false;
-  /** All is written at once. */
+  /** Everything is written at once. */
   readonly waitingBytes = 0;
   readonly #file: HistoryFile;
   readonly #log: (line: string) => void;
@@ -32,7 +31,7 @@ export class FileStore implements HistoryStore {
     return new FileStore(await HistoryFile.open(path, log), log);
   }
 
-  /** The identity of the gateways that have this file, one after the other. @param fresh for a file that has none yet, or none that can be read */
+  /** The identity of this file's gateways. @param fresh for a file without a readable one */
   identity(fresh: string): string {
     this.#identity = fresh;
     this.#use(() => {
@@ -50,7 +49,7 @@ export class FileStore implements HistoryStore {
 
   fetch(): undefined {}
 
-  /** Undefined, too, where the file cannot be read. Rows that cannot be read are left out, and logged. */
+  /** Undefined where nothing is stored, or the file cannot be read. Unreadable rows are left out, and logged. */
   load(channel: string): Stored | undefined {
     let stored: Stored | undefined;
     this.#use(() => {
@@ -137,7 +136,7 @@ function prepare(database: DatabaseSync): Record<"run" | "epoch" | "type" | "tri
       INSERT OR REPLACE INTO epochs
       VALUES (?1, ?, ?, ?, ?, ?, (SELECT coalesce(max(ordinal), 0) + 1 FROM epochs WHERE channel = ?1), ?, ?)
     `),
-    // One that is there may have become unreadable.
+    // A stored type may have become unreadable.
     type: database.prepare("INSERT OR REPLACE INTO types VALUES (?, ?, ?)"),
     trim: database.prepare(
       "DELETE FROM runs WHERE channel = ? AND seq < ? AND seq NOT IN (SELECT value FROM json_each(?))",

@@ -12,21 +12,21 @@ import type { DatabaseSync } from "node:sqlite";
 import { JechoError } from "@jecho/shared";
 import { salvage } from "./salvage.ts";
 
-/** Time that a starting gateway waits for its predecessor to let go of the file. */
+/** Time that a starting gateway waits for its predecessor to release the file. */
 const BUSY_MS = 1000;
 const SQLITE_BUSY = 5;
 const SQLITE_ERROR = 1;
 const SQLITE_READONLY = 8;
 const SQLITE_CORRUPT = 11;
 const SQLITE_NOTADB = 26;
-/** SQLite's codes for a file that is of no use from the start: a header can be wrong in many ways. */
+/** SQLite's codes for an unusable file: a header can be wrong in many ways. */
 const UNUSABLE = new Set([SQLITE_ERROR, SQLITE_READONLY, SQLITE_CORRUPT, SQLITE_NOTADB]);
 
 const OWNERS_ONLY = 0o600;
 /** Endings of the names of a database's files. */
 const PARTS = ["", "-wal", "-shm"];
 
-/** The lock is the operating system's: it goes with the process that has it, however that ends. */
+/** The lock is the operating system's, and ends with the process that has it. */
 const LOCK = `
   PRAGMA busy_timeout = ${BUSY_MS};
   PRAGMA locking_mode = EXCLUSIVE;
@@ -43,7 +43,7 @@ const TABLES = {
   types: "channel TEXT NOT NULL, token TEXT NOT NULL, schema BLOB NOT NULL, PRIMARY KEY (channel, token)",
 };
 
-/** The file of SQLite that history is kept in. One gateway at a time has it. Where it is damaged it is set aside, and a new one begun. */
+/** The SQLite file of a history, used by one gateway at a time. A damaged file is set aside, and a new one begun. */
 export class HistoryFile {
   readonly #path: string;
   readonly #Database: typeof DatabaseSync;
@@ -76,13 +76,13 @@ export class HistoryFile {
     try {
       return this.#checked(this.#prepared());
     } catch (error) {
-      // Somebody else's file stays where it is.
+      // A file that is no history stays where it is.
       if (!UNUSABLE.has(codeOf(error)) || !isHistory(this.#path)) throw error;
       return this.#begin((error as Error).message);
     }
   }
 
-  /** Sets the file aside, and goes on with what can be read of it in a new one, where that may mend what went wrong. @returns whether it did */
+  /** Sets the file aside, and goes on with its readable rows in a new one, if that may mend this error. @returns whether it did */
   mend(error: unknown): boolean {
     if (![SQLITE_CORRUPT, SQLITE_NOTADB].includes(codeOf(error))) return false;
     try {
@@ -99,7 +99,7 @@ export class HistoryFile {
     return prepared(new this.#Database(this.#path));
   }
 
-  /** Looks through the whole file, which takes about 0.6 s for each GB: SQLite misses rows in silence where a key is damaged. */
+  /** Checks the whole file, which takes about 0.6 s per GB: SQLite silently misses rows with a damaged key. */
   #checked(database: DatabaseSync): DatabaseSync {
     const finding = this.#findingIn(database);
     if (finding === undefined) return database;
@@ -111,7 +111,7 @@ export class HistoryFile {
     try {
       const finding = database.prepare("PRAGMA integrity_check(1)").get()?.integrity_check;
       if (finding !== "ok") return String(finding);
-      // Where a channel's name is damaged its row is filed under another one.
+      // A row with a damaged name is filed under another channel.
       const strays = database.prepare("SELECT channel FROM runs EXCEPT SELECT channel FROM epochs").all();
       if (strays.length > 0) return `rows of ${strays[0]?.channel}, which has no epochs`;
       const expected = new this.#Database(":memory:");
@@ -136,7 +136,7 @@ export class HistoryFile {
     }
   }
 
-  /** @param why the old file is of no use */
+  /** @param why the reason why the old file is unusable */
   #begin(why: string): DatabaseSync {
     const aside = freePath(this.#path);
     for (const part of PARTS) if (existsSync(this.#path + part)) renameSync(this.#path + part, aside + part);
@@ -160,10 +160,10 @@ function createTables(database: DatabaseSync): void {
     database.exec(`CREATE TABLE IF NOT EXISTS ${table} (${columns}) WITHOUT ROWID`);
 }
 
-/** Closes it where that fails. */
+/** Closes the database where preparing it fails. */
 function prepared(database: DatabaseSync): DatabaseSync {
   try {
-    // The version is written in order to know whether the file can be written.
+    // Writing the version shows whether the file is writable.
     locked(database).exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA user_version = 1");
     createTables(database);
     return database;
@@ -190,7 +190,7 @@ function codeOf(error: unknown): number {
   return ((error as { errcode?: number }).errcode ?? 0) & 0xff;
 }
 
-/** Whether the file's beginning shows that a gateway made it, and this one may write it. */
+/** Whether the file's header shows that a gateway made it, and this one may write it. */
 function isHistory(path: string): boolean {
   accessSync(path, constants.W_OK);
   const start = Buffer.alloc(64 << 10);

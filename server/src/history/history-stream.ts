@@ -10,19 +10,19 @@ import {
 } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 
-/** Time that one request may take. */
+/** Timeout of one request. */
 const REQUEST_MS = 2000;
-/** Time within which the server knows a message that comes again. */
+/** Time within which the server recognises a repeated message. */
 const KNOWN_MS = 30_000;
 /** Room for a message's headers. */
 const HEADERS_BYTES = 1024;
-/** Bytes of a message at most, whatever the server takes: others wait behind it. */
+/** Most bytes of a message, even if the server takes more: others wait behind it. */
 const MESSAGE_BYTES = 512 << 10;
-/** How long the server keeps the place of a reader that has gone. */
+/** Time that the server keeps the position of a reader that has gone. */
 const READER_MS = 10_000;
 const NS_PER_MS = 1_000_000;
 
-/** The stream of JetStream that has the durable histories of a cluster's channels: many subjects, for many streams are costly. */
+/** The JetStream stream with the durable histories of a cluster's channels. It has many subjects, for many streams are costly. */
 export class HistoryStream {
   /** The first parts of all subjects. */
   readonly subject: string;
@@ -39,7 +39,7 @@ export class HistoryStream {
     this.#manager = manager;
   }
 
-  /** Begins the stream where it is not there yet. @throws Error where NATS does not let it */
+  /** Creates the stream if needed. @throws Error where NATS does not allow it */
   static async open(connection: NatsConnection, prefix: string, replicas: number): Promise<HistoryStream> {
     const manager = await jetstreamManager(connection, { checkAPI: false, timeout: REQUEST_MS });
     const stream = new HistoryStream(connection, prefix, manager);
@@ -52,14 +52,14 @@ export class HistoryStream {
         storage: StorageType.File,
         num_replicas: replicas,
         duplicate_window: KNOWN_MS * NS_PER_MS,
-        // What is dropped unseen would be missing untold.
+        // Silently dropped messages would be missing untold.
         discard: DiscardPolicy.New,
       });
     });
     return stream;
   }
 
-  /** Bytes of a message at most. */
+  /** Most bytes of a message. */
   get mostBytes(): number {
     return Math.min(MESSAGE_BYTES, (this.#connection.info?.max_payload ?? MESSAGE_BYTES) - HEADERS_BYTES);
   }
@@ -67,8 +67,8 @@ export class HistoryStream {
   /**
    * Stores a message behind the newest of its subject.
    *
-   * @param id by which it is known where it comes again
-   * @param lastSeq the newest message's number, 0 for none: where another one is there, somebody else has written
+   * @param id by which a repetition is recognised
+   * @param lastSeq number of the newest message, 0 for none: if it is another one, another gateway has written
    * @returns its number
    */
   async write(subject: string, message: Uint8Array, id: string, lastSeq: number): Promise<number> {
@@ -79,13 +79,13 @@ export class HistoryStream {
     return seq;
   }
 
-  /** Reads all messages whose subjects begin so, oldest first. */
+  /** Reads all messages whose subjects have this beginning, oldest first. */
   async read(
     subject: string,
     take: (subject: string, seq: number, message: Uint8Array) => void,
   ): Promise<void> {
     const filter = `${subject}.>`;
-    // The stream's leader alone knows for sure; readers may be served by others.
+    // Only the stream's leader is certain; readers may be served by others.
     const newest = await this.#manager.streams.getMessage(this.#name, { last_by_subj: filter });
     if (newest === null) return;
     const reader = await this.#client.consumers.get(this.#name, {
@@ -110,7 +110,7 @@ export class HistoryStream {
     }
   }
 
-  /** Drops what a subject has before this message; all of it where that is undefined. */
+  /** Drops a subject's messages before this one; all of them where that is undefined. */
   async drop(subject: string, before?: number): Promise<void> {
     await this.#manager.streams.purge(this.#name, {
       filter: subject,

@@ -6,11 +6,11 @@ import { RunMemory } from "./run-memory.ts";
 import type { HistoryStore } from "./store.ts";
 import type { Stored } from "./stored.ts";
 
-/** The part of the bound (1/16) that may come before all histories are looked at again, and that is dropped then. */
+/** Share of the bound (1/16) that may be added between two checks of all histories, and that is dropped at each. */
 const SHARE = 16;
 
 /**
- * The bound of what all histories keep in memory together. When it is reached the oldest go of those that keep most, so that one who keeps much takes
+ * The bound of all histories' memory together. When it is reached, the largest ones drop their oldest events, so that a channel with a large history takes
  * nothing from others.
  */
 export class HistoryBudget {
@@ -19,14 +19,14 @@ export class HistoryBudget {
   readonly counts: Pick<GatewayCounts, "reached">;
   #unseenBytes = 0;
 
-  /** @param logs all that there are */
+  /** @param logs all logs */
   constructor(limitBytes: number, logs: () => Iterable<EventLog>, counts: Pick<GatewayCounts, "reached">) {
     this.counts = counts;
     this.#limitBytes = limitBytes;
     this.#logs = logs;
   }
 
-  /** Counts bytes that are kept. */
+  /** Counts kept bytes. */
   added(bytes: number): void {
     this.#unseenBytes += bytes;
     const step = this.#limitBytes / SHARE;
@@ -42,7 +42,7 @@ export class HistoryBudget {
   }
 }
 
-/** The most that each may keep for all of them to keep so much. @param logs those that keep most come first */
+/** The most that each may keep so that all together keep this much. @param logs largest first */
 function levelOf(logs: readonly EventLog[], totalBytes: number): number {
   let restBytes = totalBytes;
   for (let i = logs.length - 1; i >= 0; i--) {
@@ -54,21 +54,21 @@ function levelOf(logs: readonly EventLog[], totalBytes: number): number {
   return Number.POSITIVE_INFINITY;
 }
 
-/** Number of runs that a stored channel takes between two looks for events that are too old. */
+/** Most runs of a stored channel between two checks for events that are too old. */
 const TRIM_EVERY = 256;
-/** Share of the kept bytes that may come between two such looks, as its inverse. */
+/** Inverse of the share of the kept bytes that may come between two such checks. */
 const TRIM_SHARE = 8;
 
 /**
- * One channel's past: a log in memory while the channel is used, and, where there is a store, the same on disk.
- * Says which of its events a place of an earlier gateway means.
+ * One channel's past: a log in memory while the channel is used and, with a store, the same there. It translates places of
+ * earlier gateways into the present numbering.
  */
 export class History {
   readonly log: EventLog;
-  /** Kept only for consumers whose connections break: nobody has asked for a history. */
+  /** Whether it is kept only for consumers whose connections break, without a requested history. */
   readonly isTransient: boolean;
   readonly #budget: HistoryBudget;
-  /** Undefined as long as it is in memory alone. */
+  /** Undefined while it is only in memory. */
   #store: HistoryStore | undefined;
   readonly #name: string;
   readonly #epochs: EpochStart[];
@@ -90,7 +90,7 @@ export class History {
     this.#budget = budget;
     for (const run of stored?.runs ?? []) this.log.append(run);
     budget.added(this.log.bytes);
-    // When the newest came that could not be read nobody knows.
+    // The arrival of unreadable events is unknown.
     if (present.firstSeq > this.log.nextSeq) this.log.lost(Date.now());
     this.isTransient = name === "";
   }
@@ -99,17 +99,17 @@ export class History {
     return this.#store !== undefined;
   }
 
-  /** What comes from now on is stored, too. @param from where it begins, in the present numbering */
+  /** Stores further events, too. @param from the first one, in the present numbering */
   keepIn(store: HistoryStore, from: EpochStart): void {
     this.#store = store;
     store.beginEpoch(this.#name, from, this.log.retention);
   }
 
   /**
-   * Keeps a copy of a run that has been stamped.
+   * Keeps a copy of a stamped run.
    *
    * @param by subject of its producer; "" where it has none
-   * @returns resolves when it is stored; undefined: it is
+   * @returns resolves when it is stored; undefined where it is
    */
   append(
     frame: EventsFrame,
@@ -134,7 +134,7 @@ export class History {
     this.#store?.trim(this.#name, this.log.firstSeq ?? this.log.nextSeq, this.log.keptBefore);
   }
 
-  /** Keeps copies of what another log has kept. */
+  /** Keeps copies of another log's events. */
   takeOver(log: EventLog): void {
     for (const run of log.all()) this.#keep(run);
   }
@@ -150,9 +150,8 @@ export class History {
   }
 
   /**
-   * The event behind a consumer's place, in the present numbering; undefined where that is of a numbering not known here.
-   * Events that an earlier gateway sent and did not keep have no place any more: their numbers were given again, and nobody knows how
-   * many there were.
+   * The event behind a consumer's place, in the present numbering; undefined for a place of an unknown numbering. Events that an earlier
+   * gateway sent without keeping them have no place any more: their numbers were reused, and their number is unknown.
    */
   behind(epoch: number, seq: number): { readonly seq: number; readonly isKept: boolean } | undefined {
     const index = this.#epochs.findIndex(known => known.epoch === epoch);
@@ -162,8 +161,8 @@ export class History {
   }
 
   /**
-   * Number of the first event that a later gateway took than the one which counted some channel's events in this epoch. A gateway numbers the epochs of its
-   * channels one after the other, from a random number on.
+   * Number of the first event taken by a later gateway than the one of this epoch. A gateway numbers its channels' epochs consecutively, from a random
+   * number on.
    */
   afterGatewayOf(epoch: number): number {
     let [nearest, life] = [Number.POSITIVE_INFINITY, 0];
@@ -174,7 +173,7 @@ export class History {
     return this.#epochs[life + 1]?.firstSeq ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Positions of the sources: what has been taken already is not taken again. */
+  /** Positions of the sources, by which taken events are recognised. */
   sources(): Iterable<SourceCount> {
     const sources = new Map<string, SourceCount>();
     for (const { frame, source, origin, by } of this.log.all()) {
@@ -182,7 +181,7 @@ export class History {
       const { isUrgent: urgent, raised, count, after, accounted: through } = frame;
       const name = `${source} ${urgent}`;
       const known = sources.get(name);
-      // What runs account for without a break is one stretch.
+      // Adjacent stretches of runs are joined.
       const begin = known !== undefined && after <= known.through ? known.after : after;
       const [newest, keptSeq] = [raised + count - 1, frame.seq + count - 1];
       sources.set(name, { source, urgent, raised: newest, origin, after: begin, through, keptSeq, by });

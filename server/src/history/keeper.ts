@@ -9,27 +9,27 @@ import type { Stored } from "./stored.ts";
 
 /** Options for a gateway's histories. */
 export interface Keeping {
-  /** Bytes of events kept of one channel at most. */
+  /** Most bytes of kept events of one channel. */
   readonly historyBytes: number;
-  /** Time that producers go on sending for a consumer that was cut off, in milliseconds. */
+  /** Milliseconds for which producers go on sending for a consumer that was cut off. */
   readonly resumeWindowMs: number;
-  /** Time within which a connection that breaks without a word is found to have, in milliseconds: events of that time are kept for its return. */
+  /** Milliseconds until a silently broken connection is noticed: events of that time are kept for its return. */
   readonly unnoticedMs: number;
   readonly store: HistoryStore | undefined;
   /** The bound of all channels together. */
   readonly budget: HistoryBudget;
 }
 
-/** Most bytes of a channel that are kept for consumers that are cut off, or are without anybody knowing it, where it has no history. */
+/** Most bytes kept of a channel without history for consumers that are cut off, noticed or not. */
 const TRANSIENT_BYTES = 8 << 20;
 
-/** Sees to what is kept of one channel's events, and of those of its derived channels. */
+/** Keeps one channel's events, and those of its derived channels. */
 export class HistoryKeeper {
   readonly #name: string;
   readonly #keeping: Keeping;
   readonly #types: WrittenTypes;
   #retention: Retention | undefined;
-  /** Field that distinguishes events of which the newest matters. */
+  /** Name of the key field, where the newest event of each key matters. */
   #key = "";
 
   /** @param name the channel's */
@@ -39,7 +39,7 @@ export class HistoryKeeper {
     this.#types = types;
   }
 
-  /** Whether somebody has asked for a history. */
+  /** Whether a history was requested. */
   get isAsked(): boolean {
     return this.#retention !== undefined;
   }
@@ -53,7 +53,7 @@ export class HistoryKeeper {
     this.#begin(channel, this.#name, stored);
   }
 
-  /** Asks for a history of at least this much from now on. @returns false where that is nothing */
+  /** Requests a history of at least this much from now on. @returns false where that is nothing */
   ask(wanted: Retention | undefined, key: string): boolean {
     if (key !== "") this.#key = key;
     if (wanted === undefined) return false;
@@ -69,18 +69,18 @@ export class HistoryKeeper {
     return true;
   }
 
-  /** Where the history is stored; undefined: it is in memory alone. */
+  /** The history's store; undefined where it is only in memory. */
   get #store(): HistoryStore | undefined {
     const { store } = this.#keeping;
     return store?.isForDurable === true && this.#retention?.durable !== true ? undefined : store;
   }
 
   /**
-   * Begins a channel's history, or keeps more from now on, where somebody has asked for that.
+   * Begins a channel's history, or extends it, as requested.
    *
    * @param derived undefined for the channel itself
-   * @param isNew the channel has just come into being
-   * @returns did an earlier gateway keep something of it?
+   * @param isNew whether the channel is new
+   * @returns whether an earlier gateway kept something of it
    */
   keep(channel: Channel, derived: { readonly key: string } | undefined, isNew = false): boolean {
     if (this.#retention === undefined) return false;
@@ -91,7 +91,7 @@ export class HistoryKeeper {
       return false;
     }
     const name = derived === undefined ? this.#name : `${this.#name} ${derived.key}`;
-    // Numbers that were given without being kept would be given twice.
+    // Numbers given before would be given twice.
     if (!isNew) this.#store?.forget(name);
     const stored = isNew ? this.#store?.load(name) : undefined;
     this.#begin(channel, name, stored);
@@ -110,18 +110,18 @@ export class HistoryKeeper {
     this.#keepIn(this.#store, channel, history);
   }
 
-  /** What the history gets from now on is stored. */
+  /** Stores the history from now on. */
   #keepIn(store: HistoryStore | undefined, { epoch, nextSeq: firstSeq }: Channel, history: History): void {
     if (store === undefined) return;
     history.keepIn(store, { epoch, firstSeq });
     for (const { token, schema } of this.#types.present()) history.addType(token, schema);
   }
 
-  /** Keeps new events for consumers whose connections break, also where nobody has asked for a history. */
+  /** Keeps new events for consumers whose connections break, also without a requested history. */
   keepForReturn(channel: Channel): void {
     const { history } = channel;
     if (history !== undefined && !history.isTransient) return;
-    // Those that nobody knows yet to be cut off will be known in time.
+    // Connections that are cut silently are noticed within that time.
     const seconds = channel.demand.isExpecting ? Number.POSITIVE_INFINITY : this.#keeping.unnoticedMs / 1000;
     if (seconds === 0) return;
     const retention = {
@@ -141,7 +141,7 @@ export class HistoryKeeper {
     if (channel.nextSeq > 1) channel.history.log.beginsLate();
   }
 
-  /** The value of the field that distinguishes events. @param typeOf finds the type with a token */
+  /** The value of the key field. @param typeOf finds the type with a token */
   keyOf(run: EventsFrame, i: number, typeOf: (token: bigint) => Type | undefined): string {
     const type = this.#key === "" ? undefined : typeOf(run.token);
     if (type === undefined) return "";
@@ -151,7 +151,7 @@ export class HistoryKeeper {
       const event = type.readerOf(type)(run.view, run.bytes, start) as Record<string, unknown>;
       return String(event[this.#key]);
     } catch {
-      // Its consumers will refuse it; here it is an event like any other.
+      // Its consumers refuse a broken event; here it is one like any other.
       return "";
     }
   }

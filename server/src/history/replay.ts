@@ -7,29 +7,29 @@ import { SOCKET_HIGH_BYTES } from "../delivery/listener.ts";
 import type { LoggedRun } from "./event-log.ts";
 import type { History } from "./history.ts";
 
-/** A consumer's beginning, and what that says about the past. */
+/** Where a consumer begins, and what is known of the past before. */
 export interface Beginning {
-  /** Sequence number of the first event that is sent. */
+  /** Sequence number of the first event to be sent. */
   readonly seq: number;
-  /** The newest event that a returning consumer had, in the present numbering; undefined where that is not known. */
+  /** The newest event that a returning consumer had, in the present numbering; undefined where unknown. */
   readonly had: number | undefined;
-  /** Single events to be sent before the channel's own: the newest of each key. */
+  /** Single events to be sent first: the newest of each key. */
   readonly newest: Iterator<LoggedRun> | undefined;
   readonly recovered: boolean;
-  /** Events of the present numbering that were asked for and are not kept any more. */
+  /** Number of requested events, in the present numbering, that are not kept any more. */
   readonly missing: number;
-  /** The place is of a numbering that is not known here: what is kept of this one is sent, and of what was before nothing can be said. */
+  /** Whether the place is of an unknown numbering: all kept events are sent, and nothing can be said of earlier ones. */
   readonly unknown: boolean;
   /** Speed relative to the events' original rhythm; 0 for as fast as possible. */
   readonly speed: number;
 }
 
 /**
- * Finds the beginning that a consumer asks for. What is not kept is told as missing.
+ * Finds the beginning that a consumer asks for. Events that are not kept count as missing.
  *
- * @param isFeed whether it feeds modulators: then it may have what is kept for those who come back
- * @param since time before which a consumer that comes back is sent nothing, for it may not look back; undefined where it may
- * @throws JechoError `HISTORY_EXCEEDED` where an event is asked for that is not the next and has not come
+ * @param isFeed whether it feeds modulators: then it may have events kept for returning consumers
+ * @param since earliest time for a returning consumer that may not read history; undefined where it may
+ * @throws JechoError `HISTORY_EXCEEDED` for an event beyond the next one
  */
 export function beginningOf(
   channel: Channel,
@@ -66,7 +66,7 @@ export function beginningOf(
       ? { seq: numbered, isKept: true }
       : (history?.behind(place.epoch, numbered) ??
         (isSame ? { seq: numbered + 1, isKept: true } : undefined));
-  // The place is of no numbering that is known here, or behind what was kept of it. How much lies between, each producer says by its own count.
+  // The place is of an unknown numbering, or beyond its kept part. The producers' counts tell how much lies between.
   const unknown = known?.isKept !== true;
   const wanted = known?.seq ?? 1;
   if (place.from === FROM.seq && wanted > nextSeq) {
@@ -82,18 +82,18 @@ export function beginningOf(
   return { ...live, seq, had, recovered: !unknown && missing === 0, missing, unknown, speed };
 }
 
-/** Number of events from this one on that are not kept, or lie before the first that is sent. */
+/** Number of events from this one on that are not kept, or come before the first one to be sent. */
 function missingFrom(history: History | undefined, nextSeq: number, seq: number, first = seq): number {
   return Math.max(0, nextSeq - seq - (history?.log.countFrom(first) ?? 0));
 }
 
-/** The longest that a timer takes. */
+/** Longest delay of a timer. */
 const MOST_WAIT_MS = 2 ** 31 - 1;
 
-/** Bytes that one consumer is sent at a time: others have their turn in between, and whoever is to be greeted. */
+/** Bytes sent to one consumer at a time, so that others and new connections have their turn in between. */
 const TURN_BYTES = 64 << 10;
 
-/** Sends a consumer its past, as fast as its socket takes it or as was asked for, and then says that it is level. */
+/** Sends a consumer its past, as fast as its socket takes it or at the requested speed, and then reports that it is level. */
 export class Replay {
   readonly #connection: Connection;
   readonly #channel: Channel;
@@ -102,12 +102,12 @@ export class Replay {
   readonly #speed: number;
   readonly #portions: Portions;
   readonly #level: () => void;
-  /** Sources that have been sent, by the producers' numbers that stand for them. */
+  /** Sources whose positions were sent, by the producer numbers that stand for them. */
   readonly #placed = new Map<number, bigint>();
-  /** The producers that events are sent under, by their sources. */
+  /** Producer numbers under which events are sent, by source. */
   readonly #present = new Map<bigint, { readonly number: number; readonly process: number }>();
   #seq: number;
-  /** The newest events, until all of them have been sent. */
+  /** The newest events that are still to be sent. */
   #newest: Iterator<LoggedRun> | undefined;
   readonly #isOfKeys: boolean;
   #began: { readonly at: number; readonly clock: number } | undefined;
@@ -117,8 +117,8 @@ export class Replay {
   #ended = false;
 
   /**
-   * @param number the one that the runs are sent under, so that nobody else in that process takes them for live ones
-   * @param level called when everything that was kept has been sent
+   * @param number channel number of the runs, so that no other consumer of that process takes them for live ones
+   * @param level called when all kept events have been sent
    */
   constructor(
     connection: Connection,
@@ -146,7 +146,7 @@ export class Replay {
     this.pump();
   }
 
-  /** Sends what is due and finds room. */
+  /** Sends the events that are due, as far as there is room. */
   pump(): void {
     if (this.#isDue) return;
     for (let bytes = 0; !this.#ended; ) {
@@ -169,11 +169,11 @@ export class Replay {
     }
   }
 
-  /** The run that is to be sent next: the newest events first, where these were asked for. */
+  /** The next run to be sent: first the newest events, where these were requested. */
   #next(): LoggedRun | undefined {
     const newest = this.#newest?.next();
     if (newest?.done === false) return newest.value;
-    // Of keys it has had what came meanwhile, too.
+    // The newest of keys included events that came meanwhile.
     if (newest !== undefined && this.#isOfKeys) this.#seq = this.#channel.nextSeq;
     this.#newest = undefined;
     return this.#seq >= this.#channel.nextSeq ? undefined : this.#history.log.find(this.#seq);

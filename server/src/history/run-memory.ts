@@ -3,21 +3,21 @@ import type { EventsFrame } from "@jecho/shared/internal";
 /** Bytes of the smallest and of the largest block. */
 const LEAST_BYTES = 4 << 10;
 const MOST_BYTES = 1 << 20;
-/** Runs above this size have memory of their own: they would leave much of a block empty. */
+/** Runs above this size have their own memory, for they would leave much of a block empty. */
 const LONG_BYTES = MOST_BYTES / 2;
-/** Size of a new block in relation to all that is kept. */
+/** Size of a new block, relative to all kept bytes. */
 const SHARE = 1 / 4;
-/** How much larger than a new one a block may be that is there already. */
+/** Largest size of a reused block, relative to a new one. */
 const TOO_LARGE = 4;
-/** Number of blocks that wait to be used again. */
+/** Most free blocks. */
 const MOST_SPARE = 2;
 
-/** Memory of runs that lie one behind the other. */
+/** A block of memory with adjacent runs. */
 export class RunBlock {
   readonly bytes: Uint8Array;
   readonly view: DataView;
   used = 0;
-  /** Number of runs in it that are kept. */
+  /** Number of its kept runs. */
   runs = 0;
   readonly #memory: RunMemory;
 
@@ -27,7 +27,7 @@ export class RunBlock {
     this.#memory = memory;
   }
 
-  /** A run of so many bytes is kept no longer: it may be written over from now on. */
+  /** A run of this size is no longer kept: it may be overwritten. */
   letGo(bytes: number): void {
     this.runs--;
     this.#memory.letGo(this, bytes);
@@ -35,14 +35,14 @@ export class RunBlock {
 }
 
 /**
- * Copies runs one behind the other into blocks of memory, which are used again when all of their runs have gone: new memory for each run
- * costs several times what its copy does. Where the oldest go first, no more than one block has runs that are gone.
+ * Copies runs into blocks of memory, which are reused when all their runs are gone: new memory for each run costs several times its copy. When the
+ * oldest runs are dropped first, at most one block has both kept and dropped ones.
  */
 export class RunMemory {
-  /** The block that runs are added to. */
+  /** The block to which runs are added. */
   #block: RunBlock | undefined;
   #spare: RunBlock[] = [];
-  /** Bytes of runs that are kept. */
+  /** Bytes of kept runs. */
   #bytes = 0;
 
   /** @returns the copy, and the block that is to be told when it is kept no longer; undefined for memory of its own */
@@ -57,7 +57,7 @@ export class RunMemory {
     return { frame: copy, block };
   }
 
-  /** A run in this block is kept no longer. */
+  /** A run of this block is no longer kept. */
   letGo(block: RunBlock, bytes: number): void {
     this.#bytes -= bytes;
     if (block.runs > 0) return;

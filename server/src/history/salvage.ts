@@ -2,17 +2,17 @@ import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 
 type SalvagedRow = Record<string, SQLInputValue>;
 
-/** Columns that the rows of a channel are ordered by, by table. */
+/** Order columns of a channel's rows, by table. */
 const KEYS = { epochs: ["first_seq", "epoch"], runs: ["seq"], types: ["token"] };
 
 type Table = keyof typeof KEYS;
 
 /**
- * Copies the rows that can be read of a damaged file. All are read in the order in which they lie, whatever their keys say, and then each
- * channel's, both times from both ends: so only those are lost that lie where the damage is.
+ * Copies the readable rows of a damaged file. Rows are read in their physical order, and then by channel, each time from both ends: only rows at the
+ * damaged place are lost.
  *
  * @param open opens the damaged file, which may fail
- * @returns how many rows there are in the new one
+ * @returns number of rows in the new file
  */
 export function salvage(open: () => DatabaseSync, to: DatabaseSync): number {
   let from: DatabaseSync | undefined;
@@ -27,7 +27,7 @@ export function salvage(open: () => DatabaseSync, to: DatabaseSync): number {
     for (const channel of channelsIn(from))
       for (const table of Object.keys(KEYS) as Table[]) rows += copy(from, to, table, channel);
   } catch {
-    // What is there by now is all that can be had.
+    // No more can be read.
   }
   markLost(to);
   to.exec("COMMIT");
@@ -67,8 +67,8 @@ function copy(from: DatabaseSync, to: DatabaseSync, table: Table, channel?: SQLI
 }
 
 /**
- * Nobody knows how many events are lost behind the newest of each channel that is left: a row that cannot be read stands for them, and
- * another for the epochs of a channel that has none any more.
+ * The number of events lost behind each channel's newest row is unknown: an unreadable row stands for them, and another one for the epochs of a
+ * channel without any.
  */
 function markLost(to: DatabaseSync): void {
   to.exec(`
@@ -81,7 +81,7 @@ function markLost(to: DatabaseSync): void {
   `);
 }
 
-/** Rows up to the first that cannot be read. @returns whether these are all */
+/** Reads rows up to the first unreadable one. @returns whether all were read */
 function visit(
   from: DatabaseSync,
   query: string,

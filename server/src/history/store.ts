@@ -6,30 +6,30 @@ import type { Stored } from "./stored.ts";
  * `server/test/history/store.test.ts` says what each implementation has to do.
  */
 export interface HistoryStore {
-  /** Whether it keeps those channels alone that ask for a durable history. */
+  /** Whether it keeps only channels with a requested durable history. */
   readonly isForDurable: boolean;
   /** Bytes that wait to be stored. */
   readonly waitingBytes: number;
   /**
-   * Has at hand what is stored of a channel, and of what is derived from it, for `load`.
+   * Prepares `load` for a channel and its derived channels.
    *
-   * @returns undefined where that needs no waiting @throws JechoError why it cannot be had
+   * @returns undefined where nothing has to be waited for @throws JechoError why it cannot be read
    */
   fetch(channel: string): Promise<void> | undefined;
-  /** What is stored of this channel; undefined where that is nothing. */
+  /** The stored history of this channel; undefined where there is none. */
   load(channel: string): Stored | undefined;
-  /** A numbering begins: from now on the channel is stored. */
+  /** Begins a numbering: from now on the channel is stored. */
   beginEpoch(channel: string, start: EpochStart, retention: Retention): void;
   addType(channel: string, token: bigint, schema: Uint8Array): void;
-  /** @returns resolves when the run is stored; undefined: it is */
+  /** @returns resolves when the run is stored; undefined where it is */
   append(channel: string, run: LoggedRun): Promise<void> | undefined;
-  /** Lets go of the runs before this event, but for those that begin with these. */
+  /** Drops the runs before this event, except those that begin with one of `but`. */
   trim(channel: string, firstSeq: number, but: ReadonlySet<number>): void;
   /** Forgets all of a channel. */
   forget(channel: string): void;
-  /** Nobody uses the channel here any more, nor what is derived from it: `fetch` comes before the next that is said of it. */
+  /** The channel and its derived ones are no longer used here: `fetch` is called before the next use. */
   leave(channel: string): void;
-  /** Resolves when all that waits is stored; undefined: nothing does. */
+  /** Resolves when everything is stored; undefined where it is. */
   settled(): Promise<unknown> | undefined;
   close(): void;
 }

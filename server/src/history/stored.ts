@@ -4,34 +4,34 @@ import { type Type, typeFromSchema } from "@jecho/shared";
 import { EventsFrame, parseFrame } from "@jecho/shared/internal";
 import type { EpochStart, LoggedRun, Retention } from "./event-log.ts";
 
-/** The stored history of a channel when a gateway ended. */
+/** The stored history of a channel. */
 export interface Stored {
   /** Epochs in the order in which they began. */
   readonly epochs: readonly EpochStart[];
-  /** The runs that can be read; the numbers of the others' events are left out. */
+  /** The readable runs; the numbers of other events are left out. */
   readonly runs: readonly LoggedRun[];
-  /** Sequence number behind the newest event, whether that could be read or not; undefined where none was kept. */
+  /** Sequence number behind the newest event, readable or not; undefined where none was kept. */
   readonly nextSeq: number | undefined;
   readonly types: readonly Type[];
-  /** Bounds of the history that was asked for. */
+  /** Requested bounds. */
   readonly retention: Omit<Retention, "bytes">;
 }
 
 type StoredRow = Record<string, unknown>;
 
-/** Events that a row may say to have, where nothing else of it can be believed. */
+/** Most events of an unreadable row, whose number may be damaged, too. */
 const MOST_EVENTS = 1 << 20;
-/** Rows that a line of the log names. */
+/** Most rows that a line of the log names. */
 const MOST_NAMED = 10;
 
-/** A checksum of a row's columns, which finds each flipped bit. */
+/** A checksum of a row's columns, which detects any single flipped bit. */
 export function sumOf(...columns: readonly (string | number | Uint8Array)[]): number {
   let sum = 0;
   for (const column of columns) sum = crc32(typeof column === "number" ? `${column} ` : column, sum);
   return sum;
 }
 
-/** Reads what is kept of this channel, as far as it can be read. @returns undefined where nothing is */
+/** Reads this channel's history, as far as it is readable. @returns undefined where there is none */
 export function readStored(
   database: DatabaseSync,
   channel: string,
@@ -43,7 +43,7 @@ export function readStored(
     statement.setReadBigInts(true);
     return statement.iterate(channel) as Iterable<StoredRow>;
   };
-  // One in which nothing was kept, for the gateway ended soon, begins with the same event as the next.
+  // An epoch without kept events begins with the same event as the next one.
   const epochs = [...rows("epochs", "ordinal, first_seq")].map(row => attempt(() => epochOf(channel, row)));
   if (epochs.length === 0) return undefined;
   const types = [...rows("types", "token")].map(row => attempt(() => typeOf(row)));
@@ -55,7 +55,7 @@ export function readStored(
     const run = attempt(() => runOf(channel, row));
     const [first, end] = run === undefined ? placeOf(row, nextSeq) : [run.frame.seq, run.frame.seq];
     if (run !== undefined) runs.push(run);
-    // A row may also have gone altogether, unless the newest of each key alone is kept of those before others.
+    // A row may also be missing, except before the first kept run, where only the newest of each key are kept.
     const lostFrom = newest?.retention.latest ? first : Math.min(nextSeq ?? first, first);
     if (end > lostFrom)
       lost.push(end - 1 === lostFrom ? `event ${lostFrom}` : `events ${lostFrom} to ${end - 1}`);
@@ -69,7 +69,7 @@ export function readStored(
     );
   }
   return {
-    // Where the numbers before an unknown epoch lie in those behind it nobody knows.
+    // Numbers before an unknown epoch cannot be related to those behind it.
     epochs: epochs.slice(epochs.lastIndexOf(undefined) + 1) as EpochStart[],
     runs,
     nextSeq,
@@ -134,19 +134,19 @@ function runOf(channel: string, { seq, at, source, frame, next_seq, sum }: Store
   return run;
 }
 
-/** A source, behind it the raw source of a modulator's output, and behind that the subject, which may have spaces. */
+/** A source, then the raw source of a modulator's output, then the subject, which may have spaces. */
 export function sourceOf(stored: string): Pick<LoggedRun, "source" | "origin" | "by"> {
   const [source = "0", origin = "0", ...by] = stored.split(" ");
   return { source: BigInt(source), origin: BigInt(origin), by: by.join(" ") };
 }
 
-/** The column that `sourceOf` reads. */
+/** The column for `sourceOf`. */
 export function storedSource({ source, origin, by }: LoggedRun): string {
   if (by !== "") return `${source} ${origin} ${by}`;
   return origin === 0n ? String(source) : `${source} ${origin}`;
 }
 
-/** A copy begins at a multiple of 8, as typed arrays want it. */
+/** Copies to an address that is a multiple of 8, for typed arrays. */
 export function storedFrame(stored: Uint8Array): EventsFrame {
   const bytes = new Uint8Array(stored);
   const frame = parseFrame(new DataView(bytes.buffer), bytes, 0, bytes.byteLength);
@@ -163,10 +163,10 @@ function damaged(): Error {
 }
 
 /**
- * The stretch of a run that cannot be read: its first sequence number, and the one behind its last. These
- * numbers, too, may be damaged.
+ * The stretch of an unreadable run: its first sequence number, and the one behind its last. These numbers may
+ * be damaged, too.
  *
- * @param expected behind the run before it
+ * @param expected number behind the run before
  */
 function placeOf(row: StoredRow, expected: number | undefined): [first: number, end: number] {
   const [seq, next] = [Number(row.seq), Number(row.next_seq)];

@@ -2,8 +2,8 @@
 export interface ObjectHomes {
   /** Whether this gateway has the object with this id. */
   isHome(id: string): boolean;
-  /** Modulators here read an object that another gateway has: that is to say what is newer than this. */
+  /** Modulators here read an object of another gateway, which is asked for newer versions than this. */
   follow(id: string, version: number, state: string): void;
-  /** None do any more. */
+  /** No modulator here reads it any more. */
   unfollow(id: string): void;
 }

@@ -1,4 +1,4 @@
-/** Acts at once as long as that is not too often, and else as soon as it may: whatever is asked for in between is one act. */
+/** Acts at once, unless that is too often; then as soon as it may, with all requests in between as one act. */
 export class PacedAct {
   readonly #act: () => void;
   readonly #perSecond: number;
@@ -6,7 +6,7 @@ export class PacedAct {
   #thenMs = performance.now();
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param perSecond acts that are allowed in the long run, and at one time */
+  /** @param perSecond most acts per second, and most at one time */
   constructor(perSecond: number, act: () => void) {
     this.#perSecond = perSecond;
     this.#left = perSecond;
@@ -19,7 +19,7 @@ export class PacedAct {
     if (this.#left >= 1) {
       this.#left--;
       this.#act();
-      // Nobody need wait for that.
+      // The timer does not keep the process alive.
       this.#gain();
       return;
     }
@@ -33,7 +33,7 @@ export class PacedAct {
     this.#timer.unref();
   }
 
-  /** Time that has passed allows more. */
+  /** Refills the allowance by the time that has passed. */
   #gain(): void {
     const nowMs = performance.now();
     this.#left = Math.min(this.#perSecond, this.#left + ((nowMs - this.#thenMs) / 1000) * this.#perSecond);

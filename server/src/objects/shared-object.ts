@@ -2,14 +2,14 @@ import { encodeForNow, type Modulator } from "@jecho/shared/internal";
 import type { Connection } from "../connections/connection.ts";
 import { PacedAct } from "./pace.ts";
 
-/** Versions of an object that are handed on in a second, and writes of a copy; of more than that the newest. */
+/** Most versions of an object, and writes of a copy, handed on per second; of more, the newest ones. */
 const MOST_PER_SECOND = 1000;
 
 /** A derived channel whose modulator reads objects. */
 export interface ObjectReader {
   readonly channel: { readonly number: number };
   readonly modulator: Modulator;
-  /** Connections that have the modulator installed, or the gateway that has such. */
+  /** Connections with the modulator installed, or the gateway that has such connections. */
   connections(): Iterable<Pick<Connection, "sendBytes">>;
   /** Whether all copies of this object that the channel's modulators read are lazy; true where there are none. */
   isLazy(object: string): boolean;
@@ -21,16 +21,16 @@ export class ObjectCopy {
   readonly connection: Connection;
   readonly object: GatewayObject;
   readonly #lazy: boolean;
-  /** The newest of its writes that the state is made with. */
+  /** Number of its newest write that is in the state. */
   #taken = 0;
-  /** Writes of this copy that the master has not been sent. */
+  /** Writes of this copy that were not sent to the master. */
   #patch: object | undefined;
   #write = 0;
   readonly #pace = new PacedAct(MOST_PER_SECOND, () => this.#forward());
 
   /**
    * @param number the copy's on that connection
-   * @param lazy newer versions come without their state
+   * @param lazy whether newer versions come without their state
    */
   constructor(number: number, connection: Connection, lazy: boolean, object: GatewayObject) {
     this.number = number;
@@ -39,20 +39,20 @@ export class ObjectCopy {
     this.#lazy = lazy;
   }
 
-  /** Hands a write of this copy, which is not the master, to the master. */
+  /** Hands a write of this copy to the master. */
   write(write: number, patch: object): void {
-    // Without a master to take it, it is written again to the next one: nothing is to gather here until then.
+    // Without a master the copy writes it again to the next one: nothing is kept here until then.
     const { masterCopy } = this.object;
     if (masterCopy === undefined || masterCopy === this) return;
-    // A former write that still waits is one with this, for within one copy the later wins.
+    // A waiting former write is merged with this one: within a copy the later one wins.
     this.#patch = Object.assign(this.#patch ?? Object.create(null), patch) as object;
     this.#write = write;
     this.#pace.ask();
   }
 
-  /** The master has taken its writes up to this one. */
+  /** The master has taken the copy's writes up to this one. */
   taken(write: number): void {
-    // One that was never handed on is none that the next version is made with.
+    // A write that was never handed on is in no version.
     if (write > this.#taken && write <= this.#write) this.object.takenFrom(this.connection);
     this.#taken = Math.max(this.#taken, write);
   }
@@ -62,7 +62,7 @@ export class ObjectCopy {
     this.#patch = undefined;
   }
 
-  /** A newer version has come. */
+  /** Tells the copy a newer version. */
   tellNewer(): void {
     if (this.#lazy) this.tell(0, "");
     else this.tell(0);
@@ -104,22 +104,22 @@ export class ObjectCopy {
   }
 }
 
-/** One shared object at the gateway: which copy is the master, its newest state, and which copies are to have it. */
+/** One shared object at the gateway: its master copy, its newest state, and the copies that get it. */
 export class GatewayObject {
   readonly id: string;
-  /** Connection of the application that made it, which may have left; undefined for one that another gateway follows, or has. */
+  /** Connection of the application that made it, which may have gone; undefined for an object of another gateway, or followed by one. */
   readonly maker: Connection | undefined;
-  /** Connection of the master copy; undefined when that has gone and there is no other. */
+  /** Connection of the master copy; undefined where there is none. */
   master: Connection | undefined;
-  /** The master's copy; undefined where it has not been opened, only brought along with a modulator. */
+  /** The master copy; undefined where it was only brought with a modulator. */
   masterCopy: ObjectCopy | undefined;
-  /** Copies in the order in which they were opened. */
+  /** Copies, in order of opening. */
   readonly copies = new Set<ObjectCopy>();
   /** Derived channels whose modulators read it. */
   readonly users = new Set<ObjectReader>();
-  /** Connections that brought it along with modulators of channels whose home is another gateway. */
+  /** Connections that brought it with modulators of other gateways' channels. */
   readonly bringers = new Set<Connection>();
-  /** Connections that it is found by when they go. */
+  /** Connections by which it is found when they go. */
   readonly holders = new Set<Connection>();
   /** Counts the masters. */
   #term: number;
@@ -128,7 +128,7 @@ export class GatewayObject {
   #by: string;
   /** The connection whose write the master has taken since the newest version. */
   #writer: Connection | undefined;
-  /** The newest version as the master wrote it, while that is there. */
+  /** The newest version's frame, as the master wrote it. */
   #frame: Uint8Array | undefined;
   readonly #pace = new PacedAct(MOST_PER_SECOND, () => this.#tellAll());
 
@@ -167,12 +167,12 @@ export class GatewayObject {
     if (moreBytes > 0) this.maker?.checkKeeping(moreBytes);
   }
 
-  /** The subject that made the newest version, as far as the master says whose writes are in it; "" at a gateway without keys. */
+  /** The subject that made the newest version, according to the master; "" at a gateway without keys. */
   get by(): string {
     return this.#by;
   }
 
-  /** The master has taken a write, which is in its next version. */
+  /** The master has taken a write, which will be in its next version. */
   takenFrom(writer: Connection): void {
     this.#writer = writer;
   }
@@ -181,7 +181,7 @@ export class GatewayObject {
     return this.users.size > 0 || this.copies.size > 0 || this.bringers.size > 0;
   }
 
-  /** A new version from the master. @param frame as which it came, if it did: valid until this returns */
+  /** Takes a new version from the master. @param frame its frame, if any, valid until this returns */
   advance(version: number, state: string, frame?: Uint8Array): void {
     if (version <= this.#version) return;
     this.state = state;
@@ -196,7 +196,7 @@ export class GatewayObject {
   /**
    * A new master, from another connection or with another copy.
    *
-   * @param version of what it knows; 0 where that is nothing new
+   * @param version of its state; 0 where that is not newer
    */
   lead(
     master: Connection,
@@ -215,7 +215,7 @@ export class GatewayObject {
       this.#by = nameOf(master);
       this.#pace.ask();
     }
-    // Everybody else writes again what the former master may not have taken.
+    // All other copies repeat writes that the former master may not have taken.
     for (const other of this.copies) {
       if (other === copy) continue;
       other.forgetWrites();
@@ -223,7 +223,7 @@ export class GatewayObject {
     }
   }
 
-  /** The master has gone: the copy that was opened first is the next one. */
+  /** The master has gone: the oldest copy is the next one. */
   succeed(): void {
     this.master = undefined;
     this.masterCopy = undefined;
@@ -242,13 +242,13 @@ export class GatewayObject {
 
   #tellAll(): void {
     const told = new Set<Pick<Connection, "sendBytes">>();
-    // Mostly the very bytes that came are what is to be told.
+    // Mostly the received bytes can be sent on.
     this.#tellUsers(this.#state, told, this.#frame);
     this.#tellUsers("", told);
     for (const copy of this.copies) if (copy !== this.masterCopy) copy.tellNewer();
   }
 
-  /** Each process once: with the state where any modulator there has a copy that is not lazy, which is to be first. */
+  /** Each process once, with the state where any modulator there has a copy that is not lazy; such ones come first. */
   #tellUsers(state: string, told: Set<Pick<Connection, "sendBytes">>, frame?: Uint8Array): void {
     let update = frame;
     for (const derived of this.users) {

@@ -19,14 +19,13 @@ const MAX_STATE_LENGTH = 65536;
 
 /**
  * The gateway's part in shared objects: it hands writes to the master copy, and each new version from there to all other
- * copies, those of modulators in producers included. It keeps the newest for copies that come later, and for the next
- * master should this one go.
+ * copies, including those of modulators. It keeps the newest version for later copies, and for the next master.
  */
 export class SharedObjects {
   readonly #objects = new Map<string, GatewayObject>();
   readonly #copies = new Map<Connection, Map<number, ObjectCopy>>();
   readonly #byNumber = new Map<number, ObjectCopy>();
-  /** Objects that each connection brought, made or took over, as long as these are there. */
+  /** Objects that each connection brought, made or took over. */
   readonly #held = new Map<Connection, Set<GatewayObject>>();
   readonly #mostPerConnection: number;
   /** Number of objects that each connection has made. */
@@ -34,7 +33,7 @@ export class SharedObjects {
 
   #homes: ObjectHomes | undefined;
 
-  /** @param mostPerConnection objects that it may make, and copies that it may have */
+  /** @param mostPerConnection most objects that a connection makes, and copies that it has */
   constructor(mostPerConnection: number) {
     this.#mostPerConnection = mostPerConnection;
   }
@@ -57,14 +56,14 @@ export class SharedObjects {
     }
   }
 
-  /** A consumer brings its objects along with a modulator. @throws JechoError `OBJECT_INVALID`, `OVERLOADED` */
+  /** A consumer brings its objects with a modulator. @throws JechoError `OBJECT_INVALID`, `OVERLOADED` */
   bring(connection: Connection, states: readonly SharedState[]): void {
     const isHere = ({ object }: SharedState): boolean => this.#homes?.isHome(object) !== false;
     this.#bring(connection, states.filter(isHere));
     for (const state of states) if (!isHere(state)) this.#follow(connection, state);
   }
 
-  /** A client brings objects along with a modulator of a channel whose home is another gateway. @throws JechoError `OBJECT_INVALID`, `OVERLOADED` */
+  /** A client brings objects with a modulator of another gateway's channel. @throws JechoError `OBJECT_INVALID`, `OVERLOADED` */
   bringElsewhere(connection: Connection, states: readonly SharedState[]): void {
     this.#bring(connection, states);
     for (const { object: id } of states) {
@@ -84,7 +83,7 @@ export class SharedObjects {
       this.#objects.set(id, object);
     } else if (object.master === undefined) object.advance(version, state);
     object.users.add(reader);
-    // It may have an older version by now.
+    // It may have an older version.
     if (object.version > version)
       for (const follower of reader.connections())
         follower.sendBytes(
@@ -92,13 +91,13 @@ export class SharedObjects {
         );
   }
 
-  /** Another gateway has none any more. */
+  /** Modulators of another gateway no longer read this object. */
   unfollow(reader: ObjectReader, id: string): void {
     const object = this.#objects.get(id);
     if (object?.users.delete(reader)) this.#forgetIfUnused(object);
   }
 
-  /** A newer version of an object that another gateway has. */
+  /** Takes a newer version of another gateway's object. */
   followed({ object: id, version, state }: ObjectUpdate, frame: Uint8Array): void {
     const object = this.#objects.get(id);
     if (this.#homes?.isHome(id) === false) object?.advance(version, state, frame);
@@ -120,7 +119,7 @@ export class SharedObjects {
     for (const { object: id, version, state } of states) {
       const object = this.#objects.get(id);
       if (object === undefined) this.#create(id, connection, version, state);
-      // What is not the master's own is known here better.
+      // This gateway knows other versions than the master's better.
       else if (object.master === undefined) {
         object.lead(connection, undefined, version, state);
         this.#hold(connection, object);
@@ -129,8 +128,8 @@ export class SharedObjects {
   }
 
   /**
-   * Opens a copy for an application, which gets the state, and everything newer from then on. The one that there was first is
-   * the master; so is one that knows more than this gateway, which may have been started again.
+   * Opens a copy for an application, which gets the state and all newer ones. The first copy is the master; so is one with a newer version
+   * than this gateway's, which may have been restarted.
    *
    * @param number the copy's on that connection
    * @throws JechoError `OBJECT_UNKNOWN`, `OBJECT_INVALID`, `OVERLOADED`
@@ -167,8 +166,8 @@ export class SharedObjects {
   }
 
   /**
-   * The modulator of a derived channel, which runs at this connection, has pulled an object. One that has gone in the meantime
-   * needs no answer.
+   * The modulator of a derived channel, which runs at this connection, pulls an object. A modulator that has gone meanwhile gets no
+   * answer.
    *
    * @throws JechoError `OBJECT_UNKNOWN` where it does not read it
    */
@@ -181,7 +180,7 @@ export class SharedObjects {
     connection.send({ kind: "ObjectUpdate", object, version, state: text, derived: derived.channel.number });
   }
 
-  /** Takes the changes of a copy that is not the master. @throws JechoError `ENDPOINT_UNKNOWN`, `OBJECT_INVALID` */
+  /** Takes a write of a copy that is not the master. @throws JechoError `ENDPOINT_UNKNOWN`, `OBJECT_INVALID` */
   write(connection: Connection, { copy: number, write, patch }: ObjectWrite): void {
     const copy = this.#copy(connection, number);
     if (patch.length > MAX_STATE_LENGTH)
@@ -190,9 +189,9 @@ export class SharedObjects {
   }
 
   /**
-   * A new version from the master copy. One of an object that nobody else knows is of interest to nobody.
+   * Takes a new version from the master copy, which is ignored where nobody else has the object.
    *
-   * @param frame the update as it came
+   * @param frame the update's frame
    * @throws JechoError `OBJECT_INVALID` where the state is too large, or the connection has no copy
    */
   update(
@@ -204,21 +203,21 @@ export class SharedObjects {
     const object = this.#objects.get(id);
     if (object === undefined) return;
     if (object.master !== connection) {
-      // A copy that has yet to hear that another one is the master sends the change again, as a write.
+      // A copy that does not yet know that another one is the master repeats the change as a write.
       if (Array.from(object.copies).some(copy => copy.connection === connection)) return;
       throw new JechoError("OBJECT_INVALID", "the object's master copy is at another connection");
     }
-    // Those for one modulator are the gateway's to send.
+    // Only the gateway sends updates for one modulator.
     object.advance(version, state, derived === 0 ? frame : undefined);
   }
 
-  /** The master has taken a copy's write, which is in its next update. */
+  /** The master has taken a copy's write, which will be in its next update. */
   taken(master: Connection, { copy: number, write }: ObjectTaken): void {
     const copy = this.#byNumber.get(number);
     if (copy?.object.masterCopy?.connection === master) copy.taken(write);
   }
 
-  /** The copy is not needed any more. */
+  /** Closes a copy. */
   close(connection: Connection, number: number): boolean {
     const copy = this.#copies.get(connection)?.get(number);
     if (copy === undefined) return false;
@@ -226,7 +225,7 @@ export class SharedObjects {
     return true;
   }
 
-  /** Forgets a connection's copies, and objects that it brought for a modulator that never came to be. */
+  /** Forgets a connection's copies, and objects that it brought for a modulator that was not installed. */
   forgetConnection(connection: Connection): void {
     for (const copy of [...(this.#copies.get(connection)?.values() ?? [])]) this.#drop(copy);
     this.#copies.delete(connection);
@@ -241,8 +240,8 @@ export class SharedObjects {
   }
 
   /**
-   * A session's master copies move to another device: those of its copies, by their numbers, and those that it only brought
-   * along with modulators. @returns their newest states
+   * A session's master copies move to another device: those among its copies, by their numbers, and those that it only brought
+   * with modulators. @returns their newest states
    */
   transfer(
     from: Connection,
@@ -293,8 +292,8 @@ export class SharedObjects {
   }
 
   /**
-   * Forgets those of these objects that nobody reads: they were brought with a modulator that is not to be, or is equal
-   * to one that reads others.
+   * Forgets those of these objects that nobody reads: they were brought with a modulator that was refused, or equals one
+   * that reads others.
    */
   forgetUnused(states: readonly SharedState[]): void {
     for (const { object: id } of states) {
@@ -303,7 +302,7 @@ export class SharedObjects {
     }
   }
 
-  /** @throws JechoError `OVERLOADED` where a connection may not make so many more */
+  /** @throws JechoError `OVERLOADED` where a connection would make too many */
   #checkMany(connection: Connection, more: number): void {
     if ((this.#made.get(connection) ?? 0) + more > this.#mostPerConnection) throw this.#tooMany();
   }
@@ -375,7 +374,7 @@ function check(object: string, state: string): void {
     throw new JechoError("OBJECT_INVALID", "an object's id has 1 to 64 characters");
   if (state.length > MAX_STATE_LENGTH)
     throw new JechoError("OBJECT_INVALID", `a state has at most ${MAX_STATE_LENGTH} characters`);
-  // Who is sent it reads it without a further look.
+  // Receivers read it without checking it again.
   parseFields(state, "a state");
 }
 
@@ -389,7 +388,7 @@ function parseFields(text: string, what: string): object {
   }
   if (typeof fields !== "object" || fields === null || Array.isArray(fields))
     throw new JechoError("OBJECT_INVALID", `${what} is an object with the values of fields`);
-  // A number such as 1e999 is read as infinite, which no copy may hold.
+  // A number such as 1e999 is read as infinity, which is no plain data.
   for (const name of Object.keys(fields)) {
     const unplain = unplainIn((fields as Record<string, unknown>)[name], `"${name}"`);
     if (unplain !== undefined) throw new JechoError("OBJECT_INVALID", unplain);

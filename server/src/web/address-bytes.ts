@@ -3,7 +3,7 @@ import { isIPv4, isIPv6 } from "node:net";
 const MAPPED = "::ffff:";
 const GROUPS = 8;
 
-/** An IP address as its 4 or 16 bytes; what is none, as that of a socket that is gone, as none. */
+/** An IP address as its 4 or 16 bytes; empty for any other text, such as that of a closed socket. */
 export function addressBytes(text: string): ArrayBuffer {
   const address = text.startsWith(MAPPED) ? text.slice(MAPPED.length) : text;
   if (isIPv4(address)) return Uint8Array.from(address.split("."), Number).buffer;

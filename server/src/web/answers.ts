@@ -6,13 +6,13 @@ import { gzip } from "node:zlib";
 import { JechoError } from "@jecho/shared";
 import type { WebAnswer, WebRequest } from "./web-server.ts";
 
-/** Content policy of an answer that is no page: nothing is allowed. */
+/** Content policy of answers that are no pages: nothing is allowed. */
 const NO_PAGE = "default-src 'none'; frame-ancestors 'none'";
 
 /**
- * Headers of each answer: its content type is not to be guessed, and only this site's own pages may use it.
+ * Headers of each answer: browsers must not guess its content type, and only this site's own pages may use it.
  *
- * @param policy what it may do
+ * @param policy its content policy
  * @param readers whose pages may use it
  */
 function headersOf(
@@ -75,11 +75,11 @@ const TYPES: Readonly<Record<string, string>> = {
 
 const pack = promisify(gzip);
 
-/** Content types that are not compressed already. */
+/** Content types that are worth compressing. */
 const PACKED = /^text\/|json|svg|wasm/;
-/** Least size that is worth compressing: of a shorter answer the header and the rest of its packet are most. */
+/** Least size worth compressing: a shorter answer is mostly header and fits into one packet. */
 const LEAST_PACKED_BYTES = 1024;
-/** Matches a list of encodings that has gzip in it, with a weight other than 0. */
+/** Matches a list of encodings with gzip, unless its weight is 0. */
 const TAKES_GZIP = /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/;
 
 interface Body {
@@ -89,17 +89,17 @@ interface Body {
 
 interface StaticFile {
   readonly plain: Body;
-  /** Compressed; undefined where that gains nothing. Pages from the network have no better encoding than gzip without TLS. */
+  /** Compressed content; undefined where that gains nothing. Without TLS browsers accept no better encoding than gzip. */
   readonly packed: Body | undefined;
   readonly type: string;
-  /** Built names carry a hash of the content, so they may be kept for ever. */
+  /** Whether it may be cached for ever, for its name has a hash of the content. */
   readonly immutable: boolean;
 }
 
-/** The host that a page was asked of, as a policy may name it. */
+/** The requested host, in the form of a content policy. */
 const HOST = /^[A-Za-z0-9.:[\]-]+$/;
 
-/** The files of a folder, read once and served from memory: what is not in the table does not exist. */
+/** The files of a folder, read once and served from memory: a path that is not in the table does not exist. */
 export class StaticFiles {
   readonly #files = new Map<string, StaticFile>();
   readonly #policy: string | undefined;
@@ -109,8 +109,8 @@ export class StaticFiles {
   }
 
   /**
-   * @param base path that they are served under
-   * @param policy what pages may do; undefined for the usual
+   * @param base path under which they are served
+   * @param policy their content policy; undefined for the usual one
    * @throws JechoError `ARGUMENT_INVALID` where the folder cannot be read
    */
   static async load(folder: string, base: string, policy: string | undefined): Promise<StaticFiles> {
@@ -162,7 +162,7 @@ export class StaticFiles {
 /**
  * The gateway's own files and nothing else, and no other gateway to connect to. Not every browser takes `'self'` for WebSockets, too.
  *
- * @param host that the page was asked of
+ * @param host the requested host
  */
 function policyFor(host: string): string {
   const sockets = HOST.test(host) ? ` ws://${host} wss://${host}` : "";

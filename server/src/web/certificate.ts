@@ -2,15 +2,15 @@ import { readFile } from "node:fs/promises";
 import { createSecureContext } from "node:tls";
 import { JechoError } from "@jecho/shared";
 
-/** The files of a gateway's certificate, both as PEM. They are read again when they change. */
+/** The files of a gateway's certificate, as PEM. They are read again when they change. */
 export interface TlsOptions {
   /** The private key. */
   readonly keyFile: string;
-  /** The certificate, and behind it those that lead to one that clients trust. */
+  /** The certificate, followed by its chain to one that clients trust. */
   readonly certFile: string;
 }
 
-/** Time between two looks at the files, in milliseconds. */
+/** Interval of looks at the files, in milliseconds. */
 const LOOK_MS = 1000;
 
 /** The text of the key and of the certificate, as PEM. */
@@ -19,7 +19,7 @@ interface CertificateTexts {
   readonly cert: string;
 }
 
-/** The certificate that a gateway shows, the newest one that its files had. */
+/** A gateway's certificate: the newest one of its files. */
 export class Certificate {
   readonly keyFile: string;
   readonly certFile: string;
@@ -45,11 +45,11 @@ export class Certificate {
   }
 
   /**
-   * Calls back when the files have others, to be shown to new connections.
+   * Calls back when the files have changed, for new connections.
    *
-   * Each look compares the files with what is in use, not with what they were at the look before: no exchange goes unnoticed, at whatever moment it comes.
+   * Each look compares the files with the certificate in use, so that no exchange goes unnoticed.
    *
-   * @returns what ends that
+   * @returns a function that ends that
    */
   follow(changed: (certificate: this) => void): () => void {
     let ended = false;
@@ -65,7 +65,7 @@ export class Certificate {
         }
       } catch (error) {
         const { message } = error as Error;
-        // Files that stay unusable are complained of once.
+        // Files that stay unusable are reported once.
         if (!ended && message !== complaint) this.#log(`${message}; the former one goes on`);
         complaint = message;
       }

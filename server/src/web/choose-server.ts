@@ -3,10 +3,10 @@ import { UwsServer } from "./uws-server.ts";
 import type { WebHandlers, WebServer, WebServerName, WebServerOptions } from "./web-server.ts";
 import { WsServer } from "./ws-server.ts";
 
-/** The server that a gateway has, and what is to be said of that choice. */
+/** A gateway's server, and the reason for the choice. */
 export interface ChosenServer {
   readonly name: WebServerName;
-  /** The reason why this is not the faster server, and what that costs; undefined where it is, or was asked for. */
+  /** Why it is not the faster server, and what that costs; undefined where it is, or was asked for. */
   readonly note: string | undefined;
   readonly create: (options: WebServerOptions, handlers: WebHandlers) => WebServer;
 }
@@ -14,7 +14,7 @@ export interface ChosenServer {
 const COST = "the same for clients, but a small message to many takes twice the processor time";
 
 /**
- * Chooses what serves HTTP and WebSockets.
+ * Chooses the server of HTTP and WebSockets.
  *
  * @param wanted undefined for uWebSockets.js where it has a binary for this machine, else ws
  * @throws JechoError `ARGUMENT_INVALID` where uWebSockets.js is wanted, and has none

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** File descriptors that are left for what else a gateway opens: its history, its certificate, who asks for its counts. */
+/** File descriptors left for other uses: history, certificate, operators' connections. */
 const RESERVED = 32;
 
-/** @returns number of sockets that this process may have beside the files that it has open; Infinity where the system does not say */
+/** @returns most sockets that this process may have beside its open files; Infinity where unknown */
 export function mostSockets(): number {
   try {
     const [, most] = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "latin1")) ?? [];

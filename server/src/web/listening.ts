@@ -29,7 +29,7 @@ export async function tryPort(host: string, wanted: number): Promise<number> {
   return port;
 }
 
-/** Says in words why a host and port cannot be had: by `ARGUMENT_INVALID` where the host is no address of this machine. */
+/** The error for a host and port that cannot be used: `ARGUMENT_INVALID` where the host is no address of this machine. */
 export function listeningFailed(error: NodeJS.ErrnoException, host: string, port: number): Error {
   switch (error.code) {
     case "EADDRNOTAVAIL":
