@@ -32,8 +32,8 @@ export type SessionRequest = Exclude<ControlRequest, { is: "close" }>;
 
 /**
  * The hub of a process: all its endpoints share one connection. It gives each event that is raised to the consumers in
- * this process, to the modulators, and, where somebody elsewhere listens, to the gateway. What its parts do stands with
- * them; here each request and each frame finds the one that it is for.
+ * this process, to the modulators, and, where there are remote consumers, to the gateway. This class hands each request
+ * and each frame to the part that it is for.
  */
 export class Concentrator {
   readonly #listener: ConcentratorListener;
@@ -70,7 +70,7 @@ export class Concentrator {
     this.#parts.link.connect();
   }
 
-  /** A session asks for this. What is about an endpoint that is gone comes too late. */
+  /** Acts on a session's request. A request about an endpoint that is gone comes too late, and does nothing. */
   handle(request: SessionRequest, port: PortEnd): void {
     this.#drainFirst();
     if (this.#waits(request, port)) return;
@@ -135,7 +135,7 @@ export class Concentrator {
     return this.#parts.schemas.all;
   }
 
-  /** What reads a session's queues. @returns undefined as long as that is not loaded */
+  /** The reader of a session's queues. @returns undefined as long as it is not loaded */
   queuesOf(port: PortEnd, events: QueueReadersEvents): QueueReaders | undefined {
     return this.#production?.queuesOf(port, events);
   }
@@ -158,7 +158,7 @@ export class Concentrator {
         if (needs) port.listener.notify({ is: "refused", endpoint, reset: 0, error });
       },
     });
-    // As long as the gateway is away its page's server may be, too.
+    // While the gateway is away, the server of its page may be away, too.
     if (link.isLive) production.load();
     return true;
   }
@@ -168,7 +168,7 @@ export class Concentrator {
     this.#parts.openings.add(endpoint);
   }
 
-  /** A session's thread does not take the events of these consumers, or takes them again. */
+  /** A session's thread stops taking the events of these consumers, or begins again. */
   stall(consumers: readonly ConsumerEndpoint[], stalled: boolean): void {
     this.#drainFirst();
     this.#parts.flow.setStalled(consumers, stalled);
@@ -179,7 +179,7 @@ export class Concentrator {
     if (!this.#events.isEmpty()) this.drain();
   }
 
-  /** A session has ended: what it raised goes out, and its endpoints leave their channels. */
+  /** A session has ended: its events go out, and its endpoints leave their channels. */
   detach(port: PortEnd): void {
     this.#drainFirst();
     this.#parts.production.forget(port);
@@ -192,19 +192,19 @@ export class Concentrator {
     this.#parts.link.together(handle);
   }
 
-  /** Stops reading the connection, or begins again. @returns false where its socket cannot do that */
+  /** Stops reading the connection, or begins again. @returns false where its socket cannot */
   pause(isPaused: boolean): boolean {
     return this.#parts.link.pause(isPaused);
   }
 
-  /** Sends everything that was raised since the last time, unless it has to wait where it is. */
+  /** Sends all events that were raised since the last time, unless they have to wait in their rings. */
   drain(): void {
     if (this.#production?.raising.drain() !== false) this.#drained();
   }
 
   /** Goes on with everything that waited for events to be out. */
   #drained(): void {
-    // One that still has events waiting is put back, to be tried the next time.
+    // A producer that still has waiting events is put back, and tried the next time.
     for (const producer of [...this.#closing]) {
       this.#closing.delete(producer);
       this.#closeEndpoint(producer);
@@ -232,7 +232,7 @@ export class Concentrator {
     }
     const close = (): void => {
       if (endpoint.state.is === "gone") return;
-      // Of what was not sent, because nobody listened, nobody else can tell those who come back.
+      // Nobody else can tell consumers that come back of events that were not sent, as nobody listened.
       for (const lane of endpoint.lanes) if (lane.isBegun && !lane.isPlaced) production.outbox.place(lane);
       production.departures.add(endpoint.channel, endpoint.lanes);
       this.#parts.openings.close(endpoint);
@@ -247,7 +247,7 @@ export class Concentrator {
     const { link, questions, production } = this.#parts;
     production.close();
     this.#production?.hold.end();
-    // Whatever room there is: nothing is taken later.
+    // However little room there is: nothing is taken later.
     this.#production?.raising.takeAll();
     this.#drained();
     this.#stopWatching();
@@ -276,12 +276,12 @@ export class Concentrator {
       this.#parts.link.send({ kind: "GiveUp", channel, producer, raised: BigInt(raised) });
   }
 
-  /** Names the subject of a producer. At a gateway that knows no users nobody has a name. */
+  /** Tells sessions the subject of a producer. A gateway without users has no names. */
   #named(channel: number, producer: number, name: string): void {
     if (this.#parts.link.subject !== "") this.#listener.notify({ is: "named", channel, producer, name });
   }
 
-  /** The gateway has so many more messages with events. */
+  /** The gateway has confirmed this many more messages with events. */
   #taken(messages: number): void {
     const production = this.#production;
     if (messages === 0 || production === undefined) return;
@@ -291,7 +291,7 @@ export class Concentrator {
   }
 
   #receive(frame: Frame): void {
-    // By its class, which is one, where the kinds of all others are found in places of many kinds.
+    // The class is compared, for `kind` is a property of objects of many shapes, which is slower to read.
     if (frame instanceof EventsFrame) return this.#parts.reception.arrived(frame);
     const { link, synchronous, routes, reception, openings, copies, handovers, questions, schemas } =
       this.#parts;
@@ -383,7 +383,7 @@ export class Concentrator {
     parts.take(frame);
   }
 
-  /** A modulator restarted: its consumers are told with the first word of its new output. Everything else they are told at once. */
+  /** Tells consumers that their modulator is impaired: at once, but a restart with the first word of its new output. */
   #impaired(derived: number, error: JechoError): void {
     for (const member of this.#parts.routes.membersOf(derived)) {
       if (error.code === "MODULATOR_RESTARTED") member.impaired = error;
@@ -405,7 +405,7 @@ export class Concentrator {
     if (production.isAwaited) production.load();
   }
 
-  /** The connection broke: consumers are expected back, and what they want waits for them. */
+  /** The connection broke: where it comes back, events wait for the consumers that are expected back. */
   #interrupted(comesBack: boolean): void {
     const { index, handovers, questions, synchronous, flow, production } = this.#parts;
     const { deriving, outbox, hold, demands, modulation, feeds } = this.#production ?? {};
@@ -425,7 +425,7 @@ export class Concentrator {
     if (!hold?.isHolding) this.#stopHolding();
   }
 
-  /** Sends what was held: all consumers that were expected are back, or will not come. */
+  /** All expected consumers are back, or will not come: the events that were held for them go out. */
   #stopHolding(): void {
     this.#production?.modulation.removeUnwanted();
     this.#production?.demands.nobodyBack();
@@ -433,7 +433,7 @@ export class Concentrator {
   }
 }
 
-/** Whether the request is one to produce, or for a past that may have to be made here. */
+/** Whether the request opens a producer, or a consumer whose past may have to be made here. */
 function needsProduction(request: SessionRequest): boolean {
   if (request.is === "openProducer") return true;
   return request.is === "openConsumer" && request.modulator !== undefined && request.from !== undefined;

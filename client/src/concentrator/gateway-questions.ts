@@ -8,13 +8,13 @@ import type { SessionHandovers } from "./session-handovers.ts";
 /** Frames that answer questions. */
 type AnswerFrame = HandoverToken | TypeKnown | Types | Kicked | Overview;
 
-/** A session, and the number that it knows its question by. */
+/** A session, and its number for the question. */
 interface AskedQuestion {
   readonly port: PortEnd;
   readonly question: number;
 }
 
-/** Questions of sessions to the gateway, and those that it has not answered yet. */
+/** Sends sessions' questions to the gateway, and hands each answer to its session. */
 export class GatewayQuestions {
   readonly #link: Link;
   readonly #handovers: SessionHandovers;
@@ -22,7 +22,7 @@ export class GatewayQuestions {
   readonly #nextRequest: () => number;
   /** Questions by request. */
   readonly #questions = new Map<number, AskedQuestion>();
-  /** Connections that are made in order to hear which gateway is at another address. */
+  /** Connections that only ask which gateway is at another address. */
   readonly #inquiries = new Set<Link>();
 
   constructor(link: Link, handovers: SessionHandovers, options: LinkOptions, nextRequest: () => number) {
@@ -44,12 +44,12 @@ export class GatewayQuestions {
     else this.#handovers.ask(port, request);
   }
 
-  /** Connects there for a moment, showing nothing of this session. */
+  /** Connects to an address to ask which gateway is there, without telling it anything of this session. */
   #inquire(request: number, url: string): void {
     const end = (answer: Answer | JechoError): void => {
       this.#inquiries.delete(inquiry);
       this.answered(request, answer);
-      // Not before it has set its timers.
+      // Later, for the link sets its timers after this call.
       queueMicrotask(() => inquiry.close());
     };
     const inquiry = new Link(
@@ -88,7 +88,7 @@ export class GatewayQuestions {
     this.answered(answer.request, answerOf(answer));
   }
 
-  /** @returns false where that request was no question */
+  /** @returns false where the request was no question */
   answered(request: number, answer: Answer | JechoError): boolean {
     const asked = this.#questions.get(request);
     if (asked === undefined) return false;
@@ -102,7 +102,7 @@ export class GatewayQuestions {
     for (const inquiry of this.#inquiries) inquiry.close();
   }
 
-  /** The connection broke: nothing that was asked is answered any more. */
+  /** The connection broke: its questions will not be answered. */
   interrupted(): void {
     for (const request of [...this.#questions.keys()]) this.answered(request, broken());
   }

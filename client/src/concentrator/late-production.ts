@@ -2,9 +2,9 @@ import { JechoError } from "@jecho/shared";
 import type { PortEnd } from "./endpoints/endpoint.ts";
 import type { Production } from "./production-parts.ts";
 
-/** A request of a session, or a frame of the present connection, that the parts which produce events are needed for. */
+/** A session's request, or a frame of the present connection, that needs the parts which produce events. */
 interface Awaiting {
-  /** The session and the endpoint that a request is about; undefined of a frame. */
+  /** The session and endpoint that a request is about; undefined for a frame. */
   readonly of?: { readonly port: PortEnd; readonly endpoint: number };
   act(): void;
   /** Called where the parts could not be loaded. */
@@ -12,8 +12,8 @@ interface Awaiting {
 }
 
 /**
- * The parts of a concentrator that produce events: a program of its own in a page, most of which only subscribe. What needs them
- * waits, in its order, until they are loaded.
+ * The parts of a concentrator that produce events. A page loads them late, since most pages only subscribe. Requests and frames that need
+ * them wait in order until they are loaded.
  */
 export class LateProduction {
   readonly #make: () => Production | Promise<Production>;
@@ -25,7 +25,7 @@ export class LateProduction {
 
   /**
    * @param make loads and makes them
-   * @param together sends together what that causes which has waited
+   * @param together calls `act`, and sends what that causes as one message
    */
   constructor(make: () => Production | Promise<Production>, together: (act: () => void) => void) {
     this.#make = make;
@@ -42,17 +42,17 @@ export class LateProduction {
     return this.#awaiting.length > 0;
   }
 
-  /** Whether a request about this endpoint waits: then those that follow wait, too. */
+  /** Whether a request about this endpoint waits: later requests about it then wait, too. */
   isAwaitedBy(port: PortEnd, endpoint: number): boolean {
     return this.#awaiting.some(({ of }) => of?.port === port && of.endpoint === endpoint);
   }
 
-  /** Has something wait until they are loaded. */
+  /** Adds a request or frame that waits until they are loaded. */
   await(awaiting: Awaiting): void {
     this.#awaiting.push(awaiting);
   }
 
-  /** Loads them. Where they are at hand, they are there when this returns. */
+  /** Loads the parts. Parts that need no loading are there when this returns. */
   load(): void {
     if (this.#parts !== undefined || this.#isLoading) return;
     const made = this.#make();

@@ -20,17 +20,17 @@ const DRAIN_POLL_MS = 10;
 export interface SenderEvents {
   /** An answer in the gateway's stead. */
   onFrame(frame: Frame): void;
-  /** The connection's buffers are above (false) or again below (true) what should be waiting in them. */
+  /** The connection's buffers hold more than they should (false), or no longer (true). */
   onReady(ready: boolean): void;
 }
 
-/** Messages that go out over the present connection, none larger than the gateway takes. */
+/** Sends messages over the present connection, none larger than the gateway takes. */
 export class LinkSender {
   readonly #timers: LinkTimers;
   readonly #events: SenderEvents;
   #socket: Socket | undefined;
   #isReady = true;
-  /** Control messages that wait for others to go out with them. */
+  /** Control messages that wait to go out together. */
   #gathered: Uint8Array[] | undefined;
   /** Size of the largest message that the gateway takes, as it said when it was last there. */
   limitBytes = Number.POSITIVE_INFINITY;
@@ -45,12 +45,12 @@ export class LinkSender {
     return this.#isReady;
   }
 
-  /** Whether long parts of a message go out as they lie; else all are copied into one. */
+  /** Whether long parts of a message are sent without being copied. */
   get takesParts(): boolean {
     return this.#socket?.sendParts !== undefined;
   }
 
-  /** What is sent goes out over this connection from now on, or over none. */
+  /** Sets the connection for all that follows; undefined for none. */
   use(socket: Socket | undefined): void {
     this.#socket = socket;
   }
@@ -70,7 +70,7 @@ export class LinkSender {
     else this.#gathered?.push(bytes);
   }
 
-  /** Refuses here a request that is too large for the gateway: that would end the connection for it, after each reconnection again. */
+  /** Refuses a request that is too large for the gateway, which would end the connection for it, again after each reconnection. */
   #refuse(control: Outgoing, bytes: number, mostBytes: number): void {
     const socket = this.#socket;
     const error = new JechoError(
@@ -79,7 +79,7 @@ export class LinkSender {
     );
     const request = "request" in control ? (control.request ?? 0) : 0;
     const { number: code, message } = error;
-    // Who asks does not expect the answer before it has asked.
+    // The asker does not expect an answer before its call returns.
     queueMicrotask(() => {
       if (socket !== this.#socket) return;
       const isAsked = request !== 0 && control.kind !== "Installed";

@@ -5,7 +5,7 @@ import type { LinkTimers } from "./link-timers.ts";
 /** Time before its expiry at which a token is renewed; one that is valid for less than twice that is renewed at half its life. */
 const RENEW_MS = 60_000;
 const LEAST_RENEWED_MS = 1000;
-/** The longest that a timer takes. */
+/** Longest time that a timer can be set to. */
 const MOST_MS = 2 ** 31 - 1;
 
 /** The application's token at the gateway: shown at each new connection, and renewed while one lasts. */
@@ -14,10 +14,10 @@ export class LinkToken {
   readonly #timers: LinkTimers;
   /** The application is to give a token. */
   readonly #ask: () => void;
-  /** The one that the gateway has. */
+  /** The token that the gateway has. */
   #text = "";
   #subject = "";
-  /** Greets at the socket that has just been opened, once there is a token. */
+  /** Greets the gateway of a new connection, once there is a token. */
   #greet: ((token: string) => void) | undefined;
   #renewal: ReturnType<typeof setTimeout> | undefined;
 
@@ -50,10 +50,10 @@ export class LinkToken {
     this.#greet = undefined;
   }
 
-  /** Takes the application's token. @returns whether the gateway is to be told, for it has another */
+  /** Takes the application's token. @returns whether the gateway has another one, and is to be told */
   take(token: string): boolean {
     const greet = this.#greet;
-    // The same once more makes nothing newer.
+    // The same token again is no newer one.
     if (greet === undefined && token === this.#text) return false;
     this.#text = token;
     this.#greet = undefined;
@@ -63,7 +63,7 @@ export class LinkToken {
 
   /** The gateway has taken it. @throws JechoError `TOKEN_INVALID` where it is another subject's than before */
   admitted({ subject, forMs }: Admitted): void {
-    // What this process raises is counted, and what it opened is known, as one subject's.
+    // The gateway has this process' events and endpoints under one subject.
     if (this.#subject !== "" && this.#subject !== subject)
       throw new JechoError(
         "TOKEN_INVALID",
@@ -73,7 +73,7 @@ export class LinkToken {
     this.#renewIn(forMs);
   }
 
-  /** The token is good for so long: a newer one is asked for in time, and again where there is none. */
+  /** The token is valid for this long: a newer one is asked for in time, and asked for again where none comes. */
   #renewIn(forMs: number): void {
     this.#timers.cancel(this.#renewal);
     if (forMs < LEAST_RENEWED_MS) return;

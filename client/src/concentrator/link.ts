@@ -19,9 +19,9 @@ import { LinkToken } from "./link-token.ts";
 export interface LinkOptions {
   /** `ws://HOST:PORT/` or `wss://...` */
   readonly url: string;
-  /** Where other gateways of its cluster are, which are as good. */
+  /** Addresses of other gateways of its cluster, which serve as well. */
   readonly others: readonly string[];
-  /** Name that the gateway's operator sees of this process; empty by default. */
+  /** Name of this process for the gateway's operator; empty by default. */
   readonly name: string;
   readonly backoff: BackoffOptions;
   /** Time that a connection has until `Welcome`, in milliseconds. */
@@ -40,22 +40,22 @@ export interface LinkEvents extends SenderEvents {
   onStatus(status: Status): void;
   /** The gateway has said who it is; `onStatus` follows. */
   onGateway(identity: string): void;
-  /** A token is wanted, for a new connection or in the place of one that will soon be too old: `token` is to be called with it. */
+  /** A token is wanted for a new connection, or to replace one that expires soon: `token` is to be called with it. */
   onTokenWanted(): void;
   /** The gateway has taken a token, which is this subject's. */
   onAdmitted(subject: string): void;
 }
 
-/** A gateway to which thousands come back has its hands full: who gives up and comes again stands at the end. */
+/** Generous: where thousands reconnect, a client that gives up and tries again is served last. */
 const MOST_DOUBLINGS = 3;
 /** Number of malformed connections in a row after which the client gives up: a bit may flip on the way, and the next connection be sound. */
 const MOST_GARBLED = 5;
-/** Codes of a gateway that ends a connection and is there for the next one. */
+/** Close codes after which the same gateway takes the next connection. */
 const STAYS: ReadonlySet<ErrorCode> = new Set(["CHANNEL_MOVED", "TOKEN_EXPIRED", "RIGHTS_CHANGED"]);
-/** Silence of this many heartbeats is taken for death. */
+/** Number of heartbeats without a word after which the connection counts as broken. */
 const PATIENCE = 2.5;
 const PROBE_MS = 3000;
-/** After an error, so long a connection that is being made may take to say that it is closed. */
+/** Time that a socket has to report its close after an error while connecting. */
 const CLOSE_FOLLOWS_MS = 200;
 /** The one connection of a concentrator: connects, greets, keeps alive, and connects again. */
 export class Link {
@@ -72,14 +72,14 @@ export class Link {
   readonly #token: LinkToken;
   readonly #sender: LinkSender;
   #lastHeard = 0;
-  /** Connections in a row that ended with what is no frame. */
+  /** Number of connections in a row that ended with a malformed frame. */
   #garbled = 0;
-  /** Connections in a row that were not answered in time. */
+  /** Number of connections in a row that were not answered in time. */
   #timedOut = 0;
   #heartbeatMs = 10_000;
-  /** Least time that the gateway's clock is ahead of this machine's: the gateway's word was true some time before it came. */
+  /** Least time by which the gateway's clock is ahead of this machine's: its word was already some time old when it came. */
   #aheadMs = 0;
-  /** Callers that asked for a word of the gateway's, by its number, which is none that a time has. */
+  /** Callers of `ask` by the number of their question, which no time has. */
   readonly #asked = new Map<number, () => void>();
   #asks = 0;
   #heardBytes = 0;
@@ -151,7 +151,7 @@ export class Link {
       this.#lastHeard = performance.now();
     };
     let cause = "";
-    // What went wrong comes with the close that follows; but none follows in a page that may not connect there.
+    // The close that follows says why; in a page that may not connect there, none follows.
     socket.onerror = (error?: { message?: string; code?: string }) => {
       cause = error?.message || error?.code || "";
       if (!isOpen) this.#timers.after(CLOSE_FOLLOWS_MS, () => void this.#absent(socket, cause));
@@ -164,7 +164,7 @@ export class Link {
     };
   }
 
-  /** The application's token, or why it has none at present. */
+  /** Takes the application's token, or the reason why it has none at present. */
   token(token: string | JechoError): void {
     if (!(token instanceof JechoError)) {
       if (this.#token.take(token)) this.send({ kind: "Token", token });
@@ -249,7 +249,7 @@ export class Link {
     if (socket === undefined) return;
     socket.onmessage = null;
     socket.onclose = null;
-    // Closing a socket that is still connecting is told as an error; the listener stays.
+    // Closing a socket that is still connecting raises an error, so the listener stays.
     socket.close(1000, "closed by the application");
   }
 
@@ -260,7 +260,7 @@ export class Link {
       this.#heardBytes += message.byteLength;
       const bytes = socket.protocol === CHECKED_SUBPROTOCOL ? withoutChecksum(message) : message;
       parseMessage(bytes, frame => {
-        // What came before it may have ended the connection.
+        // An earlier frame of the message may have ended the connection.
         if (socket !== this.#socket) return;
         if (frame.kind === "Inheritance") this.#handover = "";
         if (frame.kind === "Welcome") {
@@ -294,9 +294,9 @@ export class Link {
     this.#beat();
   }
 
-  /** The newest word counts, not the quickest: either clock may be set, and clocks drift apart. */
+  /** Takes the gateway's time. The newest answer counts, not the quickest: clocks are set, and drift apart. */
   #setClock(now: number): void {
-    // Clocks are read in whole milliseconds, rounded down: here that would be too late a time.
+    // Clocks are rounded down to milliseconds, which would make this time too late.
     this.#aheadMs = now - (Date.now() + 1);
   }
 
@@ -316,14 +316,14 @@ export class Link {
     });
   }
 
-  /** No connection was made. A browser does not say whether nobody was there, or somebody who refused the page: that is asked. */
+  /** No connection was made. A browser does not say whether a gateway refused the page or none was there, so that is asked. */
   async #absent(socket: Socket, cause: string): Promise<void> {
     const url = this.#url;
     const refusal = await refusalAt(url);
     if (refusal !== undefined) return this.#drop(socket, new JechoError("ORIGIN_REFUSED", refusal));
     const why = cause === "" ? "" : `: ${cause}`;
     const { origin } = globalThis as { origin?: string };
-    // A gateway lets in the pages that it serves.
+    // A gateway admits the pages that it serves.
     const isOwn = URL.canParse(origin ?? "") && new URL(origin as string).host === new URL(url).host;
     const perhaps =
       origin === undefined || isOwn
@@ -374,7 +374,7 @@ export class Link {
 function closeError(code: number, reason: string): JechoError {
   if (code >= 4000 && code < 5000) {
     const known = errorCode(code);
-    // A code that this version does not know still says by its range whether to come back.
+    // The range of an unknown code says whether to reconnect.
     if (known !== "INTERNAL" || !mayRetry(code))
       return new JechoError(known, reason.replace(/^[A-Z_]+: /, "") || undefined);
   }

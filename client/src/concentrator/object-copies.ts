@@ -6,7 +6,7 @@ import type { Link } from "./link.ts";
 
 type ObjectRequest<Is extends ControlRequest["is"]> = Extract<ControlRequest, { is: Is }>;
 
-/** Applications' copies of shared objects: what they change goes to the gateway, and what others change comes to them. */
+/** Sends changes of applications' copies of shared objects to the gateway, and hands them the changes of others. */
 export class ObjectCopies {
   readonly #index: EndpointIndex;
   readonly #link: Link;
@@ -50,7 +50,7 @@ export class ObjectCopies {
     entry?.listener.notify({ is: "written", endpoint: entry.id, write });
   }
 
-  /** Should a copy, or a modulator that reads the object, be opened again, then with the newest state. */
+  /** Stores the newest state for reopening copies, and modulators that read the object. */
   #know(entry: CopyEndpoint, version: number, state: string): void {
     entry.version = version;
     entry.objectState = state;

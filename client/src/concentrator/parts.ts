@@ -21,11 +21,11 @@ import { ToldSchemas } from "./told-schemas.ts";
 
 export interface ConcentratorOptions extends LinkOptions {
   readonly modulators: ProducerModulatorOptions;
-  /** Whether sessions are told how long modulators were at their producers' events. */
+  /** Whether sessions are told how long modulators took for their producers' events. */
   readonly isTraced: boolean;
 }
 
-/** Listener for what concerns more than one of the parts. */
+/** Listener for notices that concern several parts. */
 interface PartsListener {
   onStatus(status: Status): void;
   onGateway(identity: string): void;
@@ -38,13 +38,13 @@ interface PartsListener {
   onAdmitted(subject: string): void;
   /** The connection takes events again. */
   onRoom(): void;
-  /** Called when all who were expected after a broken connection are back, or will not come. */
+  /** Called when all consumers that were expected after a broken connection are back, or will not come. */
   onAllBack(): void;
 }
 
 export type Parts = ReturnType<typeof assemble>;
 
-/** What the parts that produce events are given. */
+/** Parts and options for the parts that produce events. */
 interface ProductionNeeds {
   readonly index: EndpointIndex;
   readonly link: Link;
@@ -54,28 +54,28 @@ interface ProductionNeeds {
   readonly openings: Openings;
   /** Schemas of the types that the gateway has told of. */
   readonly schemas: ToldSchemas;
-  /** What producers of this process raise. */
+  /** Events that producers of this process raise. */
   readonly events: RaisedEvents;
-  /** Modulators that may run here for consumers of this process' producers. */
+  /** Most modulators that may run here for consumers of this process' producers. */
   readonly most: number;
   readonly isTraced: boolean;
   readonly createEnvironment: (events: TierEvents) => Environment | Promise<Environment>;
-  /** Called when all who were expected after a broken connection are back, or will not come. */
+  /** Called when all consumers that were expected after a broken connection are back, or will not come. */
   onAllBack(): void;
 }
 
 /** Makes the parts that produce events. */
 export type CreateProduction = (needs: ProductionNeeds) => Production;
 
-/** How a place comes by what a page loads late. */
+/** Functions with which a place loads what a page loads late. */
 export interface PlaceWays {
-  /** A promise where that has to be loaded. */
+  /** Loads the parts that produce events. @returns a promise where that takes time */
   loadProduction(): CreateProduction | Promise<CreateProduction>;
   /** Makes the environment of modulators. Default: that of the platform. */
   readonly createEnvironment?: CreateEnvironment;
 }
 
-/** Makes what a concentrator is made of: each part is given those that it uses, and what it tells the others is said here. */
+/** Makes and connects the parts of a concentrator. */
 export function assemble(
   options: ConcentratorOptions,
   events: RaisedEvents,

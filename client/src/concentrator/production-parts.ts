@@ -19,7 +19,7 @@ export type ProductionFrame = Extract<
   { kind: "Demand" | "Install" | "Remove" | "Drain" | "ObjectUpdate" }
 >;
 
-/** Parts of a concentrator that take what producers raise, and run modulators. */
+/** Parts of a concentrator that take producers' events and run modulators. */
 export interface Production {
   readonly lanes: OwnLanes;
   readonly outbox: Outbox;
@@ -34,6 +34,6 @@ export interface Production {
   queuesOf(port: PortEnd, events: QueueReadersEvents): QueueReaders;
   /** The past of a consumer with a modulator, to be made here from this place on. */
   newPast(consumer: ConsumerEndpoint, from: Place, events: PastEvents): OwnPast & { begin(): void };
-  /** The gateway has sent this. */
+  /** Acts on a frame of the gateway's. */
   take(frame: ProductionFrame): void;
 }

@@ -16,7 +16,7 @@ import { Raising } from "./outgoing/raising.ts";
 import type { CreateProduction } from "./parts.ts";
 import type { Production } from "./production-parts.ts";
 
-/** Makes the parts that produce events: each is given those that it uses, and what it tells the others is said here. */
+/** Makes and connects the parts that produce events. */
 export const createProduction: CreateProduction = ({
   index,
   link,
@@ -31,7 +31,7 @@ export const createProduction: CreateProduction = ({
   createEnvironment,
   onAllBack,
 }) => {
-  // What goes out lies in it.
+  // Memory of outgoing messages.
   const memory = new MessageMemory();
   const lanes = new OwnLanes();
   const outbox = new Outbox(link, memory);
@@ -56,7 +56,7 @@ export const createProduction: CreateProduction = ({
     onDone: raising => synchronous.settle(raising),
     onFurther: raising => synchronous.further(raising),
     onAnswer: answer => {
-      // It is about what was made before.
+      // Output that the answer is about goes first.
       outbox.release();
       link.send(answer);
     },
@@ -119,7 +119,7 @@ export const createProduction: CreateProduction = ({
     reception,
     synchronous,
     open: entry => {
-      // What the past is to reach up to goes first.
+      // Events that the past is to reach up to go first.
       outbox.release();
       openings.add(entry);
     },
@@ -135,7 +135,7 @@ export const createProduction: CreateProduction = ({
     switch (frame.kind) {
       case "Demand":
         demands.told(frame);
-        // Modulators that are being installed for a producer may take longer than anybody who only comes back.
+        // Installing a producer's modulators may take longer than the return of consumers.
         if (hold.isHolding && !index.isAnyProducerAway()) hold.opened();
         return frame.request === 0 ? undefined : noted(frame.request);
       case "Install":

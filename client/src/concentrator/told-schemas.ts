@@ -2,8 +2,8 @@
 const bytewise = new TextDecoder("latin1");
 
 /**
- * Schemas of the types that the gateway has told of, each once, in their order. They are known by their bytes, not by their tokens:
- * a page that only subscribes computes no hashes in its concentrator.
+ * Schemas that the gateway has sent, each once, in order. They are compared by their bytes, not by their tokens, so that a page that only
+ * subscribes computes no hashes in its concentrator.
  */
 export class ToldSchemas {
   readonly #byBytes = new Map<string, Uint8Array>();
@@ -13,7 +13,7 @@ export class ToldSchemas {
     return this.#all;
   }
 
-  /** @returns a copy that stays: the memory of this one is that of what came over the wire */
+  /** @returns a copy, for the memory of a message is reused */
   add(schema: Uint8Array): Uint8Array {
     const bytes = bytewise.decode(schema);
     let kept = this.#byBytes.get(bytes);

@@ -26,24 +26,23 @@ export function lacksPast({ from, modulator, tracker }: ConsumerEndpoint, opened
     case FROM.seq:
       return true;
     case FROM.time:
-      // Nothing is kept of what this process makes for itself.
+      // Output that this process makes for itself is not kept.
       return !opened.recovered || opened.placements.some(one => placementOf(one).at === "consumer");
     case FROM.resume:
-      // The place may be of the channel itself.
+      // The place may be one in the raw channel.
       return opened.unknown && tracker.places().every(({ origin }) => origin === 0n);
     default:
       return false;
   }
 }
 
-/** Whether the consumer is back after a time without events, and wants only the newest of what came then. */
+/** Whether the consumer has rested and wants only the newest of the events since. */
 export function wantsNewest({ queue }: ConsumerEndpoint, after: New | Away | Resting): boolean {
   return after.is === "resting" && queue.whenFull === WHEN_FULL.latest;
 }
 
 /**
- * The place behind the newest event that the consumer has had; or the newest event, where the consumer wants no more
- * than that of those since.
+ * The place behind the newest event that the consumer has had; or the newest event, where it wants only that.
  */
 export function placeBehind(consumer: ConsumerEndpoint, after: New | Away | Resting): Place {
   if (wantsNewest(consumer, after)) return { from: FROM.last, epoch: 0, seq: 0n, at: 0, speed: 0 };
@@ -57,9 +56,9 @@ export function allRecovered(recovered: readonly (boolean | undefined)[]): boole
 }
 
 /**
- * The part of the past that a consumer is told to be there: of what the gateway kept, and of what modulators here were fed with.
+ * The part of the past that a consumer is told to be complete: of the gateway's history, and of the input of modulators here.
  *
- * @param keeps whether what this process makes for itself is kept, too
+ * @param keeps whether output that this process makes for itself is kept, too
  */
 export function recoveryTold(
   opened: ConsumerOpened,

@@ -30,8 +30,8 @@ export interface ConsumerIndexes {
 }
 
 /**
- * The endpoints of a process, and how they are found: by their channels' names, and, as their states say, by requests that are not
- * answered and by the numbers of the present connection.
+ * Finds the endpoints of a process by their channels' names and, as their states say, by unanswered requests and by the numbers of
+ * the present connection.
  */
 export class EndpointIndex implements StateIndexes {
   readonly #further: readonly ConsumerIndexes[];
@@ -146,7 +146,7 @@ export class EndpointIndex implements StateIndexes {
     return false;
   }
 
-  /** Whether there is an application's consumer that was open and is not yet again. */
+  /** Whether an application's consumer was open and is not open again yet. */
   isAnyAway(): boolean {
     for (const endpoint of this.#all)
       if (
@@ -158,7 +158,7 @@ export class EndpointIndex implements StateIndexes {
     return false;
   }
 
-  /** Whether there is a producer whose events do not count yet, though they are to. */
+  /** Whether there is a producer whose events do not count yet. */
   isAnyProducerAway(): boolean {
     for (const endpoint of this.#all.values())
       if (endpoint.is === "producer" && endpoint.state.is !== "live") return true;

@@ -68,7 +68,7 @@ export interface OwnPast {
   end(): void;
 }
 
-/** A session's way to its concentrator, and home: its endpoints, by the numbers that it gave them, until they are gone. */
+/** A session at its concentrator: its listener, and its endpoints by the numbers that it gave them, until they are gone. */
 export interface PortEnd {
   readonly endpoints: NumberTable<Endpoint>;
   readonly listener: PortListener;
@@ -76,7 +76,7 @@ export interface PortEnd {
 
 /** Indexes that find endpoints by their states. */
 export interface StateIndexes {
-  /** An endpoint has another state, which it has already. */
+  /** An endpoint's state has changed. */
   changed(endpoint: ProducerEndpoint, before: ProducerState): void;
   changed(endpoint: ConsumerEndpoint, before: ConsumerState): void;
   changed(endpoint: CopyEndpoint, before: CopyState): void;
@@ -84,7 +84,7 @@ export interface StateIndexes {
 
 type Request<Is extends ControlRequest["is"]> = Omit<Extract<ControlRequest, { is: Is }>, "is">;
 
-/** The token of all untyped channels: one for all of them lies in one place. */
+/** Token of all untyped channels: one object in one place in memory. */
 const UNTYPED = 0n;
 
 /** The core of an endpoint: its state, which `become` alone changes. */
@@ -100,7 +100,7 @@ abstract class Stateful<State extends { readonly is: string }> {
     this.id = id;
   }
 
-  /** Whoever hears of it at home. */
+  /** The session's listener. */
   get listener(): PortListener {
     return this.port.listener;
   }
@@ -129,7 +129,7 @@ abstract class Stateful<State extends { readonly is: string }> {
 
 /** A producer of this process, as its concentrator knows it. */
 export class ProducerEndpoint extends Stateful<ProducerState> {
-  // What each run needs comes first, for it to lie together in memory.
+  // Fields that each run needs come first, so that they lie together in memory.
   /** Number of remote consumers. */
   elsewhere = 0;
   /** The lane of `lanes` for events that are not urgent. */
@@ -140,7 +140,7 @@ export class ProducerEndpoint extends Stateful<ProducerState> {
   readonly token: bigint;
   readonly channel: string;
   readonly is = "producer";
-  /** The counts of its events; they go on over connections. */
+  /** Counts of its events, which go on over connections. */
   readonly lanes: Lanes;
   readonly schema: Uint8Array;
   /** Offers of the producer's delegate to modulators, if there is one. */
@@ -150,7 +150,7 @@ export class ProducerEndpoint extends Stateful<ProducerState> {
   /** The history that the gateway is to keep of its channel. */
   readonly history: History;
   readonly key: string;
-  /** Number of remote consumers that are modulators of which nobody is a consumer yet. */
+  /** Number of remote consumers that are modulators without consumers yet. */
   unheard = 0;
   readonly #indexes: StateIndexes;
 
@@ -158,7 +158,7 @@ export class ProducerEndpoint extends Stateful<ProducerState> {
     super(NEW, port, request.endpoint);
     const { token, channel, schema, offers, context, history, key } = request;
     this.usual = lanes.usual;
-    // Whatever has come from another thread lies apart.
+    // An object from another thread lies apart in memory.
     this.token = token === UNTYPED ? UNTYPED : token;
     this.channel = channel;
     this.lanes = lanes;
@@ -201,13 +201,13 @@ export class ProducerEndpoint extends Stateful<ProducerState> {
 /** A consumer of this process, as its concentrator knows it. */
 export class ConsumerEndpoint extends Stateful<ConsumerState> {
   readonly is = "consumer";
-  // What each run needs comes first, for it to lie together in memory.
+  // Fields that each run needs come first, so that they lie together in memory.
   /** The feed, if this consumer feeds modulators that run here and not an application. */
   readonly feed: Feed | undefined;
   /** Events before this number are not for it. */
   fromSeq = 0;
   readonly tracker: Tracker;
-  /** The newest event that it has had over the wire: where it goes on at another connection. */
+  /** Epoch and sequence number of its newest event from the gateway: it goes on behind it at another connection. */
   epoch = 0;
   seq = 0;
   readonly feedName: string;
@@ -216,16 +216,16 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
   /** The queue's policy at the gateway where this process does not keep up. */
   readonly queue: Queue;
   label: string;
-  /** The name that what its modulator makes has for others; "" for none. */
+  /** Name of its modulator's output for others; "" for none. */
   as: string;
   /** The consumer's beginning when it is opened first; a time in it is of this machine's clock. */
   readonly from: Place | undefined;
   modulator: Modulator | undefined;
   /** Takes the consumer's events instead of an application; undefined for a feed of modulators. */
   taker: InputTaker | undefined;
-  /** The consumer's past while this process makes it: whatever else comes waits for it. */
+  /** The consumer's past while this process makes it; all other events wait for it. */
   past: OwnPast | undefined;
-  /** What the next modulator brings, while the present one still owes events. */
+  /** Holds the next modulator's output while the present one still owes events. */
   successor: Successor | undefined;
   #waiting: Postponed[] = [];
   #waitingBytes = 0;
@@ -278,7 +278,7 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
     return this.open?.channelNumber;
   }
 
-  /** The number that the past comes under, until that is over. */
+  /** The number under which the past comes, while it does. */
   get replay(): number | undefined {
     return this.state.is === "replaying" ? this.state.replay : undefined;
   }
@@ -288,7 +288,7 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
     return this.feed === undefined && this.taker === undefined;
   }
 
-  /** A run of so many bytes, or a position, waits until the past has come; the oldest go where that takes too long. */
+  /** Has a run of this size, or a position, wait for the past. Beyond a bound the oldest are dropped. */
   wait(bytes: number, hand: () => void): void {
     this.#waiting.push({ bytes, hand });
     this.#waitingBytes += bytes;
@@ -296,7 +296,7 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
       this.#waitingBytes -= (this.#waiting.shift() as Postponed).bytes;
   }
 
-  /** The past has come to its end: what waited for that comes next. */
+  /** The past is complete: hands on what waited for it. */
   handWaiting(): void {
     for (const { hand } of this.#takeWaiting()) hand();
   }
@@ -324,15 +324,15 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
     asked: Pick<OpenConsumer, "request" | "modulator" | "as" | "from" | "compared">,
   ): OpenConsumer & { readonly kind: "OpenConsumer" } {
     const { channel, schema, queue, label, feed, tracker } = this;
-    // A plain consumer's place says it all.
+    // The place of a consumer without a modulator is enough.
     const sources = tracker.places().filter(({ origin }) => feed !== undefined || origin !== 0n);
     return { kind: "OpenConsumer", channel, schema, queue, label, feed, sources, ...asked };
   }
 
   /**
-   * Puts a reset in force, which answers those before it.
+   * Puts a reset in force, which answers the earlier ones, too.
    *
-   * @param goesOn whether the new modulator goes on where the old one was, so that a hole between them is told
+   * @param goesOn whether the new modulator goes on at the old one's position, so that a gap between them is told
    */
   takeReset({ reset, modulator }: Reset, goesOn: boolean): void {
     this.past?.end();
@@ -340,7 +340,7 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
     this.as = "";
     this.reset = reset;
     this.resets = this.resets.filter(other => other.reset > reset);
-    // What another modulator makes is counted anew.
+    // Another modulator's output is counted anew.
     if (goesOn) this.tracker.changed(modulator === undefined && splitName(this.channel).derived === "");
     else this.tracker.clear();
   }
@@ -352,7 +352,7 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
   protected override changed(before: ConsumerState): void {
     if (openStateOf(before) !== undefined && this.open === undefined) this.tracker.away();
     const successor = comingOf(this.open)?.successor;
-    // Its events go where they were waited for, or with the connection.
+    // Held output was handed on, or is lost with the connection.
     if (this.successor !== successor) this.successor?.end();
     this.successor = successor;
     this.#indexes.changed(this, before);
@@ -396,7 +396,7 @@ export class CopyEndpoint extends Stateful<CopyState> {
 
 export type Endpoint = ProducerEndpoint | ConsumerEndpoint | CopyEndpoint;
 
-/** The state where it is one at the gateway. */
+/** The state, if the gateway has the consumer in it. */
 export function openStateOf(state: ConsumerState): OpenConsumerState | undefined {
   return state.is === "live" || state.is === "replaying" ? state : undefined;
 }

@@ -12,10 +12,10 @@ export interface ModulatorChangesParts {
   readonly nextRequest: () => number;
 }
 
-/** The gateway has given a consumer its place. @param isLost whether it has ended the place that the consumer had */
+/** The gateway has opened a consumer. @param isLost whether it has ended the one that this replaces */
 type Entered = (consumer: ConsumerEndpoint, opened: ConsumerOpened, isLost: boolean) => void;
 
-/** Changes consumers' modulators: the present one goes on until the gateway has the next one, and until it has made what it owes from before. */
+/** Changes consumers' modulators. The present one goes on until the gateway has installed the next one, and until it has made all events that it owes. */
 export class ModulatorChanges {
   readonly #link: Link;
   readonly #late: LateProduction;
@@ -36,13 +36,13 @@ export class ModulatorChanges {
   }
 
   /**
-   * Asks for the newest reset: those before it are answered with it, or, where it is refused, asked for in their turn. So what is
-   * in force in the end is what would be if each had waited for the one before it.
+   * Asks for the newest reset. Earlier ones are answered with it or, where it is refused, asked for in their turn: the result is the same
+   * as if each had waited for the one before it.
    */
   askNext(consumer: ConsumerEndpoint): void {
     const { open } = consumer;
     const next = consumer.resets.at(-1);
-    // What came while it was away is still for the present pair.
+    // Events from while it was away are still for the present pair.
     const isOwed = open?.is === "replaying" && open.comesBack;
     if (next !== undefined && !isOwed && open?.change === undefined) this.ask(consumer, next);
   }
@@ -53,16 +53,16 @@ export class ModulatorChanges {
     if (open === undefined) return;
     const request = this.#nextRequest();
     consumer.become({ ...open, change: { reset, awaits: { request } } });
-    // The past that was asked for it has had. The newest of the new pair it has not.
+    // It has had the past that it asked for, but not the newest event of the new pair.
     const from = consumer.from?.from === FROM.last ? consumer.from : undefined;
-    // The name stays with what the old one makes, for those who subscribed to that.
+    // The name stays with the old modulator's output, for those who subscribed to that.
     this.#link.send(consumer.opening({ request, modulator: reset.modulator, as: "", from, compared }));
   }
 
-  /** The gateway has opened the channel of a consumer's next modulator: what that makes waits until the present one has made what it owes. */
+  /** The gateway has opened the channel of a consumer's next modulator, whose output waits until the present one has made all events that it owes. */
   opened(consumer: ConsumerEndpoint, opened: ConsumerOpened): void {
     const { open, past } = consumer;
-    // Who leaves a past in the middle, or begins with the newest, wants nothing from before.
+    // A consumer that leaves a past in the middle, or begins with the newest, is owed nothing.
     const isSeamless = open?.is === "live" && past === undefined && opened.replay === 0;
     if (!isSeamless || open.change === undefined || open.channelNumber === opened.channel)
       return this.#entered(consumer, opened, false);
@@ -93,7 +93,7 @@ export class ModulatorChanges {
     this.askNext(consumer);
   }
 
-  /** The channel of the next modulator, where that is open already, is not wanted any more. */
+  /** Leaves the channel of the next modulator, where that is open already. */
   leave(consumer: ConsumerEndpoint): void {
     const coming = comingOf(consumer.open);
     if (coming === undefined) return;

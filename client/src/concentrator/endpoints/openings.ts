@@ -40,7 +40,7 @@ interface OpeningsParts extends ModulatorChangesParts {
   readonly synchronous: SynchronousEvents;
 }
 
-/** Opens endpoints at the gateway, again at each connection, and takes them off again. */
+/** Opens endpoints at the gateway, again at each connection, and closes them. */
 export class Openings {
   readonly #options: OpeningOptions;
   readonly #index: EndpointIndex;
@@ -80,11 +80,11 @@ export class Openings {
   /** Asks for all endpoints at a new connection. */
   live(): void {
     const endpoints = [...this.#index];
-    // Objects first, so that their masters are known before modulators bring them. Producers next, so that consumers of this process find the types that it writes.
+    // Objects first, so that their masters are known before modulators refer to them. Producers next, so that consumers of this process find its types.
     for (const endpoint of endpoints) if (endpoint.is === "object") this.#ask(endpoint);
     for (const endpoint of endpoints) if (endpoint.is === "producer") this.#ask(endpoint);
     for (const endpoint of endpoints) {
-      // What feeds modulators is opened again when they are asked for.
+      // Feeds are opened again when their modulators are asked for.
       if (endpoint.is !== "consumer" || endpoint.feed !== undefined) continue;
       if (endpoint.state.is !== "resting" || !endpoint.isStalled) this.#ask(endpoint);
     }
@@ -125,9 +125,9 @@ export class Openings {
     }
   }
 
-  /** A time is the application's until it is asked for at a connection, whose gateway has a clock of its own. */
+  /** The consumer's beginning, with times by the gateway's clock. */
   #beginningOf({ from, modulator }: ConsumerEndpoint): Place | undefined {
-    // A number is the channel's own, and not that of what the modulator makes.
+    // A sequence number is one of the raw channel, not of the modulator's output.
     if (from?.from === FROM.seq && modulator !== undefined) return undefined;
     if (from?.from !== FROM.time) return from;
     return { ...from, at: this.#link.gatewayTime(from.at) };
@@ -139,7 +139,7 @@ export class Openings {
     copy.become({ is: "live", number });
   }
 
-  /** Closes an endpoint at the gateway that the application has closed meanwhile. */
+  /** Closes an endpoint at the gateway that is not wanted any more. */
   #decline(endpoint: number): void {
     this.#link.send({ kind: "CloseEndpoint", endpoint });
   }
@@ -152,7 +152,7 @@ export class Openings {
     this.#producerEntered(producer, channelNumber);
   }
 
-  /** A derived channel that it publishes into has another number when it comes again. */
+  /** A derived channel that a producer publishes into has another number when it is made again. */
   #producerMoved(number: number, channelNumber: number): void {
     const producer = this.#index.producerOf(number);
     if (producer?.open === undefined) return;
@@ -180,7 +180,7 @@ export class Openings {
     this.#changes.opened(consumer, opened);
   }
 
-  /** From here on no event of the old modulator reaches the consumer, and the first of the new one comes next. */
+  /** The gateway has opened a consumer: from now on it gets events of the new place or modulator alone. */
   #entered(consumer: ConsumerEndpoint, opened: ConsumerOpened, isLost: boolean): void {
     const { state, open: old } = consumer;
     const comesBack = state.is === "asked" && state.after.is !== "new";
@@ -192,7 +192,7 @@ export class Openings {
     if (!comesBack) consumer.dropWaiting();
     consumer.epoch = opened.epoch;
     consumer.seq = Number(opened.seq) - 1;
-    // A run is sent whole. The newest of each key, which a first opening may ask for, are older than what comes behind them.
+    // A run is sent whole. The newest events of each key, which a first opening may ask for, are older than those that follow them.
     const beginsOlder = newest || (!comesBack && consumer.from?.from === FROM.last);
     consumer.fromSeq = beginsOlder ? 0 : Number(opened.seq);
     consumer.become(placed(opened, comesBack));
@@ -207,12 +207,11 @@ export class Openings {
       return;
     }
     if (past && this.#production !== undefined) return this.#makePast(this.#production, consumer, opened);
-    // What waited for a past that does not come any more.
     if (consumer.state.is === "live") this.#listens(consumer, comesBack);
     if (isAwaited) this.#production?.deriving.handKept(consumer);
     if (!this.#index.isAnyAway()) this.#production?.hold.allHere();
     if (consumer.past?.isTold !== false) this.#tellOpened(consumer, comesBack, newest, opened);
-    // It may have to leave again at once.
+    // The consumer may have to leave again at once.
     this.#flow.entered(consumer);
     this.#changes.askNext(consumer);
     if (old === undefined || isLost) return;
@@ -221,12 +220,13 @@ export class Openings {
     this.#synchronous.whenDone(consumer, old.channelNumber, close);
   }
 
+  /** The consumer gets live events from now on: first those that waited for its past, also for one that does not come any more. */
   #listens(consumer: ConsumerEndpoint, comesBack: boolean): void {
     consumer.handWaiting();
     if (comesBack) this.#production?.deriving.listened(consumer);
   }
 
-  /** The derived channel does not reach back as far as was asked for: the past is made here, and what comes meanwhile waits. */
+  /** Makes a past here that the derived channel does not have. Events that come meanwhile wait. */
   #makePast(
     { newPast, deriving }: Production,
     consumer: ConsumerEndpoint,
@@ -282,7 +282,7 @@ export class Openings {
     const change = open?.change;
     const awaits = state.is === "asked" ? state.awaits : change?.awaits;
     const asked = change?.reset ?? consumer;
-    // Another comparison, or none any more, where it was asked for at a connection that broke.
+    // The answer to an earlier comparison, or to one of a connection that broke.
     if (awaits === undefined || !("newest" in awaits) || awaits.newest !== newest || asked.reset !== reset)
       return;
     if (asked.modulator === undefined) return;
@@ -292,7 +292,7 @@ export class Openings {
     else this.#changes.ask(consumer, change.reset, newest);
   }
 
-  /** The past has come to its end: what comes now is live. */
+  /** A consumer's past is complete: it is live from now on. */
   replayed({ consumer: number, replay }: Opened<"Replayed">): void {
     const consumer = this.#index.consumerOf(number);
     if (consumer?.state.is !== "replaying" || consumer.state.replay !== replay) return;
@@ -304,7 +304,7 @@ export class Openings {
     this.#changes.askNext(consumer);
   }
 
-  /** @param newest does it begin with the newest, though it was open before? */
+  /** @param newest whether it begins with the newest event, though it was open before */
   #tellOpened(
     { id: endpoint, listener, from, reset, state, past }: ConsumerEndpoint,
     comesBack: boolean,
@@ -313,7 +313,7 @@ export class Openings {
   ): void {
     const { channel, placements: tables, objects: tags } = opened;
     const replays = state.is === "replaying" || past !== undefined;
-    // A view would go to another thread with all the memory that it is on.
+    // A view would be sent to another thread with all of its memory.
     const objects = tags.length === 0 ? [] : [...tags];
     const placements = tables.map(placementOf);
     const asksForPast = comesBack || (reset === 0 && from !== undefined && from.from !== FROM.last);
@@ -321,7 +321,7 @@ export class Openings {
       return listener.notify({ is: "opened", endpoint, reset, replays, placements, objects });
     const { feeds, modulation } = this.#production ?? {};
     const behind = feeds?.recoveryOf(modulation?.installed.feedsOf(channel) ?? []) ?? WHOLE;
-    // Nothing is kept of what this process makes for itself.
+    // Output that this process makes for itself is not kept.
     const keeps = comesBack || placements.every(({ at }) => at !== "consumer");
     const resumed = recoveryTold(opened, behind, keeps);
     listener.notify({ is: "opened", endpoint, reset, replays, placements, objects, ...resumed });
@@ -353,7 +353,7 @@ export class Openings {
         return this.#production?.feeds.refused(endpoint, error);
       }
     }
-    // It has been open, and what hinders it passes: it is asked for again, as after a lost connection.
+    // An endpoint that was open, and is refused for a reason that passes, is asked for again, as after a lost connection.
     if (error.retry && this.#askLater(endpoint)) return;
     this.end(endpoint);
     endpoint.listener.notify({ is: "refused", endpoint: endpoint.id, reset: 0, error });
@@ -373,10 +373,10 @@ export class Openings {
     return true;
   }
 
-  /** A consumer leaves its channel until `wake`: to its application that is as if its connection were lost. */
+  /** A consumer leaves its channel until `wake`. Its application sees a lost connection. */
   rest(consumer: ConsumerEndpoint): void {
     const { open } = consumer;
-    // What feeds modulators has no thread of an application's.
+    // Feeds of modulators have no application's thread.
     if (open === undefined || consumer.feed !== undefined) return;
     this.#link.send({ kind: "CloseEndpoint", endpoint: open.number });
     this.#changes.leave(consumer);
@@ -397,7 +397,7 @@ export class Openings {
     if (open !== undefined) this.#link.send({ kind: "CloseEndpoint", endpoint: open.number });
   }
 
-  /** Ends an endpoint of which the gateway knows that. Nobody waits for it. */
+  /** Ends an endpoint that the gateway knows to have ended. Nobody waits for it. */
   end(endpoint: Endpoint): void {
     const { open } = endpoint;
     if (endpoint.is === "consumer") this.#changes.leave(endpoint);
@@ -421,7 +421,7 @@ function placed(
   return replay === 0 ? { is: "live", ...at } : { is: "replaying", replay, comesBack, ...at };
 }
 
-/** An error of a modulator with the channel's name: the process that ran it knows that by its number alone. */
+/** Adds the channel's name to a modulator's error: the process that ran it knows only the channel's number. */
 function withChannel(endpoint: Endpoint, error: JechoError): JechoError {
   if (endpoint.is !== "consumer" || !error.code.startsWith("MODULATOR")) return error;
   return new JechoError(error.code, `a modulator of ${endpoint.channel}: ${error.message}`);

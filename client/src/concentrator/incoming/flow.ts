@@ -7,7 +7,7 @@ import { Pace } from "./pace.ts";
 import type { Routes } from "./routes.ts";
 
 export interface FlowEvents {
-  /** The thread of a consumer takes nothing, while others of its channel go on: it is to leave that for so long. */
+  /** A consumer's thread takes no events while other consumers of its channel go on: it is to leave the channel meanwhile. */
   onRest(entry: ConsumerEndpoint): void;
   /** The consumer takes events again. */
   onAwake(entry: ConsumerEndpoint): void;
@@ -50,9 +50,9 @@ export class Flow implements ConsumerIndexes {
     this.#changed(consumer);
   }
 
-  /** A thread does not take the events of these consumers, or takes them again. */
+  /** A thread stops taking the events of these consumers, or begins again. */
   setStalled(consumers: readonly ConsumerEndpoint[], stalled: boolean): void {
-    // All of them first: those that stall together do not go on without each other.
+    // All are marked first, so that none of those that stall together counts as going on.
     for (const consumer of consumers) consumer.isStalled = stalled;
     for (const consumer of consumers) this.#changed(consumer);
     if (!stalled) for (const consumer of consumers) this.#events.onAwake(consumer);
@@ -82,12 +82,12 @@ export class Flow implements ConsumerIndexes {
     else this.#tellIfWaiting(channelNumber);
   }
 
-  /** A consumer has left this channel: those that are still there decide. */
+  /** A consumer has left this channel: its remaining consumers decide whether its events wait. */
   left(channel: number): void {
     this.#tellIfWaiting(channel);
   }
 
-  /** Whoever takes what comes changes nothing, by coming or leaving, for a channel that does not wait. */
+  /** A ready consumer that comes or leaves changes nothing for a channel that does not wait. */
   #tellIfWaiting(channel: number): void {
     if (this.#isHolding || this.#waiting.has(channel)) this.#tell(channel);
   }
@@ -105,9 +105,9 @@ export class Flow implements ConsumerIndexes {
 
   /**
    * A channel's events wait at the gateway as long as one of its consumers here says that it can take no more, or the threads
-   * of all of them take none, or all of them want the newest only and the connection has not brought yet what was sent. A page that
-   * is frozen does not hold back another one, nor is anything kept here for it meanwhile: unless the producers are to wait for it, it
-   * leaves the channel, and comes back behind its place.
+   * of all of them take none, or all of them want the newest only and events are still on the connection. A frozen page holds back no
+   * other one, and nothing is kept here for it: unless producers are to wait for it, it leaves the channel, and comes back behind its
+   * place.
    */
   #tell(channel: number): void {
     const members = this.#routes.membersOf(channel);

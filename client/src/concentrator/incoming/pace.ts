@@ -1,27 +1,27 @@
 import type { Link } from "../link.ts";
 
-/** Between two looks at how long the gateway's words take. */
+/** Time between two measurements of the gateway's answers. */
 const LOOK_MS = 500;
-/** A thread that looks so much later than it wanted to was busy itself: that says nothing of the connection. */
+/** A measurement that is later than this was delayed by the thread itself, and says nothing about the connection. */
 const BUSY_MS = 250;
-/** Where fewer bytes come between two looks nothing can have queued up. */
+/** Fewest bytes between two measurements that can have queued up. */
 const LEAST_BYTES = 4096;
-/** A word that takes longer, while other things come, is behind events that have queued up. */
+/** An answer that takes longer than this, while bytes come, is behind events that have queued up. */
 const LATE_MS = 1000;
-/** Time by which a word may take longer than the quickest one and still have met no queue. */
+/** Time by which an answer may take longer than the quickest one without having met a queue. */
 const EASY_MS = 50;
 
 export interface PaceEvents {
-  /** Events of which only the newest are wanted are to wait at the gateway, or to come again. */
+  /** Channels of which only the newest is wanted are to wait at the gateway, or to go on. */
   onHold(isHeld: boolean): void;
-  /** While they wait: those that do may come, but none behind them. */
+  /** The events that wait may come now, but none behind them. */
   onNext(): void;
 }
 
 /**
- * Sees to it that what only the newest is wanted of does not queue up in a connection that is slower than it comes: neither this end nor
- * the gateway sees how much the network has taken in, but a word of the gateway's that is asked for now comes behind all of that. As soon as
- * one takes long, events wait at the gateway, and each time that all those before them are here, the newest may come.
+ * Keeps channels of which only the newest is wanted from queueing up in a slow connection. Neither side sees how much the network holds, but an
+ * answer of the gateway comes behind all of that. As soon as one takes long, events wait at the gateway; each time that all before them are
+ * here, the newest may come.
  */
 export class Pace {
   readonly #link: Link;
@@ -29,7 +29,7 @@ export class Pace {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #lookAt = 0;
   #heardBytes = 0;
-  /** When the words were asked for that have not come, oldest first. */
+  /** Times of the unanswered `Ping`s, oldest first. */
   #asked: number[] = [];
   #quickestMs = Number.POSITIVE_INFINITY;
   #isHolding = false;
@@ -41,15 +41,15 @@ export class Pace {
     this.#events = events;
   }
 
-  /** Begins when there are events of which only the newest are wanted. */
+  /** Begins with the first consumer that wants the newest only. */
   start(): void {
     if (this.#timer !== undefined) return;
     this.#lookLater();
-    // Before any of them has come: how long words take where nothing queues up.
+    // Before events come: measures an answer that meets no queue.
     this.#ask(() => {});
   }
 
-  /** Ends when there are none any more, or no connection. */
+  /** Ends with the last such consumer, or with the connection. */
   stop(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -73,7 +73,7 @@ export class Pace {
     if (now - this.#lookAt > BUSY_MS) this.#asked = this.#asked.map(() => now);
     const bytes = this.#link.heardBytes - this.#heardBytes;
     this.#heardBytes = this.#link.heardBytes;
-    // Where nothing comes either, it is not this connection's room that is short.
+    // Where no bytes come, the connection is not full.
     if (bytes > 0 && now - (this.#asked[0] ?? now) > LATE_MS) {
       this.#isHolding = true;
       this.#events.onHold(true);
@@ -85,7 +85,7 @@ export class Pace {
   #next(): void {
     this.#link.together(() => {
       this.#events.onNext();
-      // The last of those that it is for may have left.
+      // The last such consumer may have left.
       if (!this.#isHolding) return;
       this.#ask(tookMs => {
         if (tookMs > this.#quickestMs + EASY_MS) return this.#next();
@@ -95,7 +95,7 @@ export class Pace {
     });
   }
 
-  /** @param answered gets how long it took; not called after `stop` */
+  /** @param answered called with the milliseconds until the answer; not after `stop` */
   #ask(answered: (tookMs: number) => void): void {
     const era = this.#era;
     const askedAt = performance.now();

@@ -11,7 +11,7 @@ export interface ReceptionEvents {
   /**
    * A run for modulators that run here in a producer's stead, from its event `first` on.
    *
-   * @param missing so many events before it never came
+   * @param missing number of events before it that never came
    */
   onTaken(
     entry: ConsumerEndpoint,
@@ -20,7 +20,7 @@ export interface ReceptionEvents {
     of: Counting | undefined,
     missing: number,
   ): void;
-  /** The fate of a source's events up to `reached` is known; so many of them never came to them. */
+  /** All events of a source up to `reached` have come or are missing; `missing` of them never came. */
   onPlaced(entry: ConsumerEndpoint, producer: number, of: Counting, reached: number, missing: number): void;
   /**
    * The subject of a producer's token is known; "" where it is not.
@@ -28,7 +28,7 @@ export interface ReceptionEvents {
    * @param replay the number of a replay in which alone that holds, or 0
    */
   onNamed(replay: number, producer: number, name: string): void;
-  /** Called when events were dropped that modulators here were to be fed with, because this process was too slow. */
+  /** Called when input of modulators here was dropped, because this process was too slow. */
   onDropped(entry: ConsumerEndpoint, events: number): void;
   /** Called when all consumers here have handled an event of a synchronous run from elsewhere. */
   onHandled(frame: EventsFrame, i: number, outcome: Outcome): void;
@@ -48,7 +48,7 @@ interface CountedPlace {
 
 const NOBODY: readonly ConsumerEndpoint[] = [];
 
-/** Hands runs to the consumers of this process: each event once and in its producer's order, and what is missing is told. */
+/** Hands runs to the consumers of this process: each event once and in its producer's order. Missing events are told. */
 export class Reception {
   readonly #events: ReceptionEvents;
   readonly #synchronous: SynchronousEvents;
@@ -60,7 +60,7 @@ export class Reception {
     this.#synchronous = synchronous;
   }
 
-  /** A producer elsewhere goes on behind this event. */
+  /** A remote producer goes on behind this event. */
   position(position: Position, isOurs: boolean): void {
     const { channel, producer, urgent, process, by, agoMs } = position;
     const route = this.#routes.get(channel);
@@ -79,7 +79,7 @@ export class Reception {
       this.#events.onNamed(isPast ? channel : 0, producer, by);
     }
     const { consumers } = route;
-    // Our own events do not come over the wire, save those of the past.
+    // Own events come over the wire only as part of the past.
     if (isOurs && !isPast) return;
     const raised = Number(position.raised);
     const after = Number(position.after);
@@ -95,18 +95,18 @@ export class Reception {
     }
   }
 
-  /** The position waits with what the next modulator brings. */
+  /** Holds a position of the next modulator. */
   #placeLater(entry: ConsumerEndpoint, at: CountedPlace): void {
     const { successor } = entry;
     const { source, origin } = at.of;
-    // What was made before the consumer came is not for it.
+    // Events from before the consumer came are not for it.
     if (origin === undefined) successor?.begins(source, at.raised);
     else if (origin.id !== source.id) successor?.begins(origin, at.raised > 0 ? at.through : at.after);
     successor?.hold(0, () => this.#placeAt(entry, at));
     successor?.check();
   }
 
-  /** The consumer is told of a position, unless its past is still being made: then it waits for that. */
+  /** Tells a consumer a position, after its past where that is still being made. */
   #placeAt(entry: ConsumerEndpoint, at: CountedPlace): void {
     if (entry.past === undefined) return this.#place(entry, at);
     if (at.of.origin !== undefined) entry.past.begins(at.of.origin, at.through);
@@ -135,7 +135,7 @@ export class Reception {
       entry.past?.begins(coverage.source, coverage.through);
   }
 
-  /** A lane of this channel's output, which is made here, has been accounted for so far. */
+  /** The fate of events up to the lane's position is known, for a channel that is made here. */
   stated(channel: number, { source, raised, coverage }: Lane): void {
     const route = this.#routes.get(channel);
     if (route === undefined || coverage === undefined) return;
@@ -149,19 +149,19 @@ export class Reception {
     this.#hand(entry, frame, lane);
   }
 
-  /** Takes how far the past that is made for this consumer alone has been accounted for. */
+  /** The fate of events up to the lane's position is known, for the past that is made for this consumer alone. */
   statedFor(entry: ConsumerEndpoint, { source, raised, coverage }: Lane): void {
     if (coverage !== undefined) this.#place(entry, placeIn(source, raised, coverage));
   }
 
-  /** Events of this channel, or those that they are made of, were dropped because we were too slow for them. */
+  /** Events of this channel, or their raw events, were dropped because this process was too slow. */
   dropped(channel: number, events: number): void {
     for (const entry of this.#routes.get(channel)?.consumers ?? NOBODY)
       if (entry.isApplications) entry.dropped += events;
       else if (entry.feed !== undefined) this.#events.onDropped(entry, events);
   }
 
-  /** A run from elsewhere. */
+  /** A run has come from the gateway. */
   arrived(frame: EventsFrame): void {
     const route = this.#routes.get(frame.channel);
     if (route === undefined) {
@@ -192,7 +192,7 @@ export class Reception {
     entry.seq = frame.seq + frame.count - 1;
   }
 
-  /** A run waits with what the next modulator brings. Nobody waits for what it does with a synchronous event. */
+  /** Holds a run of the next modulator. Nobody waits until its synchronous events are handled. */
   #later(
     { successor }: ConsumerEndpoint,
     frame: EventsFrame,
@@ -212,13 +212,13 @@ export class Reception {
     const route = this.#routes.get(frame.channel);
     if (route === undefined && handled === undefined) return;
     const { consumers = NOBODY, replaying = NOBODY } = route ?? {};
-    // What feeds modulators is fed with it otherwise.
+    // Feeds of modulators get it in another way.
     const takers = consumers.filter(({ isApplications }) => isApplications);
     if (handled !== undefined) this.#synchronous.deliver(frame, takers, handled);
     for (const entry of replaying) this.#handLater(entry, frame, lane);
     for (const entry of route?.coming ?? NOBODY)
       this.#later(entry, frame, lane, copy => this.#handTo(entry, copy, lane, 0));
-    // All of them first: one message may carry the run for several.
+    // All sources are named first, for one message may carry the run for several consumers.
     if (takers.length > 1)
       for (const entry of takers) nameSource(entry, frame.producer, lane, frame.raised - 1, frame.after);
     for (const entry of takers) this.#handTo(entry, frame, lane, 0);
@@ -234,10 +234,10 @@ export class Reception {
   #handTo(entry: ConsumerEndpoint, frame: EventsFrame, of: Counting | undefined, process: number): void {
     if (!takes(entry, process)) return;
     if (entry.past === undefined) return this.#hand(entry, frame, of);
-    // It was on its way before the consumer was there.
+    // The run was sent before the consumer was there.
     if (frame.seq !== 0 && frame.seq + frame.count <= entry.fromSeq) return;
     if (of?.origin !== undefined) entry.past.begins(of.origin, frame.after);
-    // A past may take long, and nobody waits for it.
+    // Producers do not wait for a past, which may take long.
     this.#skip(entry, frame);
     const copy = frame.copy();
     copy.forgetSync();
@@ -289,14 +289,14 @@ export class Reception {
 
   #missing(entry: ConsumerEndpoint, events: number): void {
     if (events === 0) return;
-    // What the gateway dropped for us is said to be that; the rest was lost on the way.
+    // The gateway told which events it dropped; the others were lost on the way.
     const dropped = Math.min(events, entry.dropped);
     entry.dropped -= dropped;
     entry.listener.notify({ is: "missing", endpoint: entry.id, events, dropped });
   }
 }
 
-/** Tells whose runs come under this producer's number, and behind which event, where that is news. */
+/** Tells the application the source of the runs under this producer's number, and their position, where that is news. */
 function nameSource(
   { named, id: endpoint, listener }: ConsumerEndpoint,
   producer: number,

@@ -12,24 +12,24 @@ export interface Counting {
 }
 
 interface Origin extends Counting {
-  /** The process that raises them. */
+  /** The process that raises the events. */
   readonly process: number;
   heard: number;
 }
 
 const NOBODY: readonly ConsumerEndpoint[] = [];
 
-/** The consumers of one number: a channel's, or that of its past for one consumer. Whoever is in a list may leave while it is read. */
+/** The consumers of one number: a channel's, or that of its past for one consumer. Lists are replaced, never changed, for consumers may leave while one is read. */
 class Route {
-  /** The one consumer, where there is no more than one: most channels have one here, and each look into a list is one into memory. */
+  /** The consumer, where there is exactly one, as most channels have: reading it needs no list. */
   only: ConsumerEndpoint | undefined;
-  /** Source of the newest run, and the key that it is found by: the others are one look further away. */
+  /** Key of the newest run's source, which is at hand; others need a look-up. */
   #newestKey = -1;
   #newest: Origin | undefined;
   #consumers = NOBODY;
   /** Consumers of the channel that are being sent the past, under numbers of their own. */
   replaying = NOBODY;
-  /** Consumers whose next modulator makes the channel: it waits until the present one has made what it owes. */
+  /** Consumers whose next modulator makes the channel, while the present one still owes events. */
   coming = NOBODY;
   /** Sources of the runs, by the producer's number and their urgency. */
   readonly #origins = new Remembered<number, Origin>();
@@ -71,7 +71,7 @@ export class Routes implements ConsumerIndexes {
     return this.#routes.get(channel);
   }
 
-  /** Consumers here of a channel or derived channel. */
+  /** Number of consumers here of a channel or derived channel, without feeds of modulators. */
   consumersOf(channel: number): number {
     const route = this.#routes.get(channel);
     if (route === undefined) return 0;
@@ -80,13 +80,13 @@ export class Routes implements ConsumerIndexes {
     return consumers;
   }
 
-  /** Whether a run of this channel is for anybody here. */
+  /** Whether a run of this channel has any consumer here. */
   takes(channel: number): boolean {
     const route = this.#routes.get(channel);
     return route !== undefined && route.consumers.length + route.replaying.length + route.coming.length > 0;
   }
 
-  /** The consumers here of a channel or derived channel, those among them that are being sent the past, and those that feed modulators. */
+  /** The consumers here of a channel or derived channel, also those that are being sent the past and feeds of modulators. */
   membersOf(channel: number): readonly ConsumerEndpoint[] {
     const route = this.#routes.get(channel);
     if (route === undefined) return NOBODY;
@@ -106,7 +106,7 @@ export class Routes implements ConsumerIndexes {
     if (isSameWay(before, after)) return;
     if (before !== undefined) this.#leave(entry, before);
     if (after !== undefined) this.#enter(entry, after);
-    // Whoever enters next is told anew where its producers are.
+    // The gateway tells the next consumer the producers' positions anew.
     if (before !== undefined && !this.takes(before.channelNumber)) this.#routes.delete(before.channelNumber);
   }
 

@@ -1,14 +1,14 @@
 import type { ConsumerOpened } from "@jecho/shared/internal";
 import type { TrackedSource, Tracker } from "./tracking.ts";
 
-/** Bytes of the new modulator's runs that are held; beyond, the oldest go, which is told as missing. */
+/** Most bytes of the next modulator's runs that are held. Beyond it the oldest are dropped, and told as missing. */
 const HELD_BYTES = 16 << 20;
-/** The gateway says of each present source where the next modulator begins, right behind its answer: of one that is silent for so long it will not. */
+/** Time for the gateway to say where the next modulator begins in each source. It does so right behind its answer, or not at all. */
 const TOLD_MS = 250;
-/** The former modulator has so long to make what it owes: one that lets nothing through says each second how far it has been. */
+/** Time for the former modulator to make what it owes. One that lets nothing through still reports its position each second. */
 const OWED_MS = 3000;
 
-/** Something that the new modulator has brought. */
+/** A run or position of the next modulator. */
 interface HeldOutput {
   readonly bytes: number;
   readonly hand: () => void;
@@ -19,20 +19,20 @@ interface Seam {
   readonly source: TrackedSource;
   /** The next modulator begins behind this event. */
   readonly behind: number;
-  /** What the former one makes of later events is not handed on any more. */
+  /** Whether output of the former modulator is no longer handed on. */
   isOver: boolean;
 }
 
 /**
- * The output of a consumer's next modulator, while the present one still owes events from before the next one begins. Of each raw source
- * the consumer is handed what the present one makes up to there, and then all that the next one makes. So a change of modulators loses no event.
+ * Holds the output of a consumer's next modulator while the present one still owes events. For each raw source the consumer is handed the
+ * present one's output up to the event where the next one begins, and then the next one's. So a change of modulators loses no event.
  */
 export class Successor {
   #opened: ConsumerOpened;
   readonly #former: Tracker;
   readonly #owed: () => void;
   readonly #timers: readonly ReturnType<typeof setTimeout>[];
-  /** Names of sources of which the gateway has not said yet where it begins. */
+  /** Names of sources for which the gateway has not yet said where the next modulator begins. */
   readonly #untold = new Set<string>();
   /** Seams by the source's name. */
   readonly #seams = new Map<string, Seam>();
@@ -42,11 +42,11 @@ export class Successor {
   #isChecked = false;
 
   /**
-   * @param former the position of the present one
-   * @param owed called when that may owe nothing any more
+   * @param former the present modulator's position
+   * @param owed called when it may owe nothing any more
    */
   constructor(opened: ConsumerOpened, former: Tracker, owed: () => void) {
-    // What an array of the message lies in is used for others.
+    // The array lies in the message's memory, which is reused.
     this.#opened = { ...opened, objects: opened.objects.slice() };
     this.#former = former;
     this.#owed = owed;
@@ -62,7 +62,7 @@ export class Successor {
     this.#timers = [setTimeout(told, TOLD_MS), setTimeout(late, OWED_MS)];
   }
 
-  /** The gateway's answer, with the placements as they are by now. */
+  /** The gateway's answer, with the present placements. */
   get opened(): ConsumerOpened {
     return this.#opened;
   }
@@ -71,25 +71,25 @@ export class Successor {
     this.#opened = { ...this.#opened, placements };
   }
 
-  /** The next modulator begins behind this event of a source; what was said of that first holds. */
+  /** The next modulator begins behind this event of a source. The first word on a source holds. */
   begins(source: TrackedSource, behind: number): void {
     this.#untold.delete(source.name);
     if (!this.#seams.has(source.name)) this.#seams.set(source.name, { source, behind, isOver: false });
   }
 
-  /** Whether what the former one makes of this source is not for the consumer any more. */
+  /** Whether the next modulator's output of this source has replaced the former one's. */
   replaces(source: TrackedSource): boolean {
     return this.#seams.get(source.name)?.isOver === true;
   }
 
-  /** A run of so many bytes, or a position, waits. */
+  /** Holds a run of this size, or a position. */
   hold(bytes: number, hand: () => void): void {
     this.#held.push({ bytes, hand });
     this.#heldBytes += bytes;
     while (this.#heldBytes > HELD_BYTES) this.#heldBytes -= (this.#held.shift() as HeldOutput).bytes;
   }
 
-  /** Has `owed` called soon, when all that came with it is here, too. */
+  /** Has `owed` called once the rest of the message has been taken. */
   check(): void {
     if (this.#isChecked) return;
     this.#isChecked = true;
@@ -99,7 +99,7 @@ export class Successor {
     });
   }
 
-  /** Whether the former one has been through all events from before this one begins, or will not be in time. */
+  /** Whether the former modulator has been through all events before this one begins, or is too late. */
   isDue(): boolean {
     let isDue = this.#untold.size === 0;
     for (const seam of this.#seams.values()) {
@@ -109,7 +109,7 @@ export class Successor {
     return isDue || this.#isLate;
   }
 
-  /** It takes the place of the former one, or will not: gives up what waits. */
+  /** Ends the holding. @returns functions that hand on what was held, in order */
   end(): readonly (() => void)[] {
     for (const timer of this.#timers) clearTimeout(timer);
     const held = this.#held.map(({ hand }) => hand);

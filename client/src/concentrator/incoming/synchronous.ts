@@ -2,26 +2,26 @@ import { type EventsFrame, Few, type Processed } from "@jecho/shared/internal";
 import type { ConsumerEndpoint, ProducerEndpoint } from "../endpoints/endpoint.ts";
 import { NOBODY, type Outcome, Tally } from "./tally.ts";
 
-/** An event as it was sent: its channel, its producer there, and its count. */
+/** Names a sent event: its channel, its producer's number there, and its count. */
 interface SentEvent {
   readonly channel: number;
   readonly producer: number;
   readonly raised: number;
 }
 
-/** An event that was raised here, and who has not handled it yet. */
+/** An event that was raised here and is not handled by everybody yet. */
 interface SynchronousEvent {
   /** The event's producer, or the feed of the modulators that take it here. */
   readonly by: ProducerEndpoint | ConsumerEndpoint;
   readonly raised: number;
-  /** Names it to the modulators. */
+  /** Name of the event for modulators. */
   readonly tag: string;
   readonly tally: Tally;
-  /** Events of it that were sent, and that the gateway has not answered. */
+  /** Sent events that were made of it, and that the gateway has not answered. */
   readonly elsewhere: SentEvent[];
 }
 
-/** An event that consumers here are given. */
+/** An event that consumers here are handling. */
 interface Given {
   readonly channel: number;
   /** Consumers that are not done with it. */
@@ -36,10 +36,10 @@ interface Leaving {
   readonly deadline: ReturnType<typeof setTimeout>;
 }
 
-/** Most time that a consumer which leaves is waited for: as long as modulators stay for one that is cut off. */
+/** Longest wait for a consumer that leaves: as long as modulators stay for one that is cut off. */
 const LEAVING_MS = 30_000;
 
-/** Tracks synchronous events: which were raised here and wait for whom, and which ones consumers here are handling. */
+/** Tracks synchronous events: those that were raised here until everybody has handled them, and those that consumers here are handling. */
 export class SynchronousEvents {
   /** Events that consumers here are handling, by `keyOf`. */
   readonly #handling = new Few<string, Given>();
@@ -48,13 +48,14 @@ export class SynchronousEvents {
   /** Synchronous events that were sent, by `keyOf`, for the gateway's answers. */
   readonly #elsewhere = new Few<string, SynchronousEvent>();
   #nextTag = 1;
-  /** Consumers that are to leave a channel when they are done with events of it. */
+  /** Consumers that leave a channel once they have handled its events. */
   readonly #leaving: Leaving[] = [];
 
   /**
-   * An event was raised here, as a run of its own; or it came from elsewhere for modulators here. It is waited for here, at the modulators, and elsewhere where it was sent.
+   * Begins to track an event that was raised here, as a run of its own, or came from elsewhere for modulators here. Consumers here, modulators, and, where it
+   * was sent, remote consumers are waited for.
    *
-   * @param sent what was sent of it
+   * @param sent the event as it was sent, if it was
    * @param done called when everybody has handled it; by default its producer is told
    * @returns its tag
    */
@@ -75,17 +76,17 @@ export class SynchronousEvents {
     return tag;
   }
 
-  /** Takes the outcome of one party that the event of this tag waits for. */
+  /** Takes one outcome for the event with this tag. */
   settle(tag: string, outcome: Outcome = NOBODY): void {
     this.#raised.get(tag)?.tally.settle(outcome);
   }
 
-  /** Further modulators have the event of that tag before them. */
+  /** Further modulators are to handle the event with this tag. */
   further(tag: string): void {
     this.#raised.get(tag)?.tally.add();
   }
 
-  /** A modulator made a run of the event of that tag: its consumers here, and elsewhere where it was sent, are waited for, too. */
+  /** A modulator made a run of the event with this tag: the run's consumers are waited for, too. */
   derive(tag: string, frame: EventsFrame, sent: boolean): void {
     const raising = this.#raised.get(tag);
     if (raising === undefined) return;
@@ -101,7 +102,7 @@ export class SynchronousEvents {
     this.#elsewhere.set(keyOf(channel, producer, raised + i), raising);
   }
 
-  /** The gateway says that everybody elsewhere has handled an event of ours, or how many have not when we gave up. */
+  /** The gateway says that all remote consumers have handled an event, or, after `giveUp`, how many have not. */
   answered({ channel, producer, raised, consumers, failed, message, missing }: Processed): void {
     const key = keyOf(channel, producer, raised);
     const raising = this.#elsewhere.get(key);
@@ -116,9 +117,9 @@ export class SynchronousEvents {
   }
 
   /**
-   * The producer waits no longer: what is missing here is counted, and who is missing elsewhere is the gateway's to say.
+   * A producer stops waiting: missing answers of this process are counted here; the gateway is asked for the others.
    *
-   * @returns the events to ask it about
+   * @returns the events to ask the gateway about
    */
   giveUp(producer: ProducerEndpoint, raised: number): readonly SentEvent[] {
     const raising = [...this.#raised.values()].find(
@@ -126,7 +127,7 @@ export class SynchronousEvents {
     );
     if (raising === undefined) return [];
     const elsewhere = [...raising.elsewhere];
-    // Consumers here, and modulators, do not answer questions: each of these parts is one that has not answered.
+    // Each part that is still open is a consumer or modulator of this process that has not answered.
     for (let here = raising.tally.waiting - elsewhere.length; here > 0; here--)
       raising.tally.settle({ ...NOBODY, missing: 1 });
     return elsewhere;
@@ -175,8 +176,8 @@ export class SynchronousEvents {
   }
 
   /**
-   * Calls back when this consumer is done with those events of a channel that it was given so far; at once where it is. What it is still
-   * at after 30 s is not waited for. Not where the connection breaks before.
+   * Calls back when this consumer has handled all events of a channel that it was given so far, or after 30 s; not if the connection breaks
+   * before.
    */
   whenDone(consumer: ConsumerEndpoint, channel: number, done: () => void): void {
     const underWay = new Set<Given>();
@@ -189,12 +190,12 @@ export class SynchronousEvents {
     this.#leaving.push({ consumer, underWay, done, deadline });
   }
 
-  /** A consumer here has gone: nobody waits for it, whatever it was handling, or was still to be handed. */
+  /** A consumer here has gone: nobody waits for it any more. */
   left(consumer: ConsumerEndpoint): void {
     for (const given of [...this.#handling.values()]) this.#settle(given, consumer, NOBODY);
   }
 
-  /** The connection broke: who raised them was told, and nobody takes an acknowledgement any more. */
+  /** The connection broke: producers were told, and acknowledgements have no receiver. */
   clear(): void {
     for (const { deadline } of this.#leaving) clearTimeout(deadline);
     this.#leaving.length = 0;

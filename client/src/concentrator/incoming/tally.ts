@@ -1,4 +1,4 @@
-/** Outcome of an event at some of its consumers: how many had it, how many handlers failed, and the first reason. */
+/** Outcome of an event at some of its consumers: number of consumers, number of failed handlers, and the first reason. */
 export interface Outcome {
   readonly consumers: number;
   readonly failed: number;
@@ -9,7 +9,7 @@ export interface Outcome {
 
 export const NOBODY: Outcome = { consumers: 0, failed: 0, message: "", missing: 0 };
 
-/** Waits for the parts of one thing, and adds up what came of them. */
+/** Waits for several outcomes and adds them up. */
 export class Tally {
   readonly #done: (outcome: Outcome) => void;
   #waiting: number;
@@ -18,7 +18,7 @@ export class Tally {
   #missing = 0;
   #message = "";
 
-  /** Tallies an event. With no parts to wait for it is done at once. */
+  /** Tallies an event. Without parts it is done at once. */
   constructor(parts: number, done: (outcome: Outcome) => void) {
     this.#waiting = parts;
     this.#done = done;
@@ -35,7 +35,7 @@ export class Tally {
     this.#waiting++;
   }
 
-  /** Settles one part. @returns true where that was the last one */
+  /** Settles one part. @returns whether it was the last one */
   settle({ consumers, failed, message, missing }: Outcome = NOBODY): boolean {
     if (this.#waiting === 0) return false;
     this.#consumers += consumers;

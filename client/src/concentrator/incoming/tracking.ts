@@ -18,13 +18,12 @@ export class TrackedSource {
   }
 }
 
-/** More than a channel has producers, and few enough to be kept: nobody says of a source that it has gone for good. */
+/** Most remembered sources: more than a channel has producers. Nobody says that a source has gone for good. */
 const MOST_REMEMBERED = 65_536;
 
 /**
- * Remembers sources by key. Most often one source is asked for again and again, so the one that was asked for last is
- * at hand, and a map is made for more than one. When there are too many, the quarter is forgotten that was not asked
- * for for the longest time.
+ * Remembers sources by key. Most often the same source is asked for again, so the newest one is at hand, and a map is made only for
+ * more than one. When there are too many, the quarter that was not asked for longest is forgotten.
  */
 export class Remembered<K, V extends { heard: number }> {
   #newestKey: K | undefined;
@@ -73,15 +72,15 @@ function forgetSilent<K, V extends { heard: number }>(all: Map<K, V>): void {
 
 /** Result of a run's counts at one consumer. */
 export interface CountedRun {
-  /** Events at the run's beginning that it has had before. */
+  /** Number of events at the run's beginning that the consumer has had before. */
   readonly had: number;
-  /** Events before the run that never came. */
+  /** Number of events before the run that never came. */
   readonly missing: number;
 }
 
 const ALL_NEW: CountedRun = { had: 0, missing: 0 };
 
-/** The word on an end may be late by so much. A source that was there when a consumer began is known to it by then. */
+/** Most time by which the word on a source's end is late. By then a consumer knows the sources that were there when it began. */
 const LATE_MS = 2000;
 /** Incarnations that a consumer remembers. */
 const MOST_INCARNATIONS = 4096;
@@ -89,19 +88,19 @@ const MOST_INCARNATIONS = 4096;
 /** A consumer's position in a raw source: the fate of the events up to there is known, whichever modulator they went through. */
 interface Known {
   readonly source: TrackedSource;
-  /** Count of the newest event of which that is known, or has been told. */
+  /** Count of the newest event whose fate is known, or has been told. */
   through: number;
   /** The source that said so last; 0n for none. */
   by: bigint;
-  /** Whether nothing was made of its events or told as missing yet: then what is made first may begin earlier, where others were there before. */
+  /** Whether nothing was made of its events or told as missing yet. The first output may then begin earlier, where others were there before. */
   mayBeginEarlier: boolean;
   /** Incarnations of the modulators whose output was made of its events. */
   readonly makers: Few<bigint, true>;
-  /** Whether there were such, of the present modulator or of one before it. */
+  /** Whether anything was made of its events, by the present modulator or one before it. */
   wasMade: boolean;
-  /** Sources that were heard to be made of it. */
+  /** Number of known sources that are made of it. */
   derived: number;
-  /** The ordinal of the newest one among these whose events were handed on; 0 for none. */
+  /** Ordinal of the newest of these whose events were handed on; 0 for none. */
   newest: number;
   heard: number;
 }
@@ -144,32 +143,31 @@ export class Had {
 const NOTHING = new Had();
 
 /**
- * One consumer's position in each source's count. Events before it do not come again; events that never came
- * are told. Events of a derived channel are counted twice: as they were made, which says whether one was had
- * before, and by what their modulator has been through of the raw source, which says how many raised events
- * are missing.
+ * One consumer's position in each source's count. Events before it do not come again; events that never came are told. Events of a
+ * derived channel have two counts: their own, which finds repeated ones, and the modulator's position in the raw source, which says
+ * how many raised events are missing.
  */
 export class Tracker {
-  /** Position in the source that was heard last. Mostly that source is heard next, and found here without its name. */
+  /** Position in the newest run's source. Mostly the next run is of the same source, and is found here without its name. */
   #newest: Reached | undefined;
   readonly #reached = new Remembered<string, Reached>();
   readonly #known = new Remembered<string, Known>();
   readonly #before: Had;
   /** Whether the consumer has been away: an unknown source has begun meanwhile, and all its events are missing. */
   #hasBeenAway = false;
-  /** When the consumer began: what had ended by then it does not miss. */
+  /** When the consumer began: it misses nothing of sources that had ended by then. */
   #since = performance.now();
-  /** Whether a modulator has begun anew, without the state that it had, and that has not been told. */
+  /** Whether a modulator has begun anew without its state, and the application has not been told. */
   hasRestarted = false;
   /** Incarnations whose beginning was told as a restart: one makes events of several sources. */
   readonly #toldMakers = new Set<bigint>();
 
-  /** @param before how far another one was, whose stead this one takes: that does not come again, but what is missing behind it was nobody's */
+  /** @param before position of the one that this one replaces: events up to it do not come again, and none behind it are missing */
   constructor(before: Had = NOTHING) {
     this.#before = before;
   }
 
-  /** The consumer is away: it will be back behind its place. */
+  /** The consumer is away, and will come back behind its place. */
   away(): void {
     this.#hasBeenAway = true;
   }
@@ -193,12 +191,12 @@ export class Tracker {
     if (isRepeated(known, source, run)) return { had: count, missing: 0 };
     const { after, through, accounted } = run;
     if (through > known.through || reached.ordinal > known.newest) known.newest = reached.ordinal;
-    // The modulator had gathered these where it ran before, and output from where it runs now was handed on: they would be out of order.
+    // Events that were gathered at the modulator's former place would be out of order, since output of its present place was handed on.
     else if (reached.ordinal < known.newest && after === through) return { had: count, missing: count };
     const gap = Math.max(0, after - known.through);
-    // A run is missing that says nothing which this one does not say: something of what this one accounts for was lost.
+    // The missing run accounts for no more than this one does: some of the events that this one accounts for were lost.
     const missing = raised > last + 1 && gap === 0 ? Math.max(1, through - known.through) : gap;
-    // What is told of a stretch is known, too, before its last run is there.
+    // A stretch that is told as missing is known before its last run is there.
     reach(known, source, missing > gap ? through : accounted);
     return { had: Math.max(0, Math.min(count, last + 1 - raised)), missing };
   }
@@ -222,7 +220,7 @@ export class Tracker {
    * The source goes on behind this event.
    *
    * @param agoMs how long ago it ended; 0 where that is not known
-   * @returns how many never came
+   * @returns number of events that never came
    */
   place(
     source: TrackedSource,
@@ -233,7 +231,7 @@ export class Tracker {
     agoMs = 0,
   ): number {
     const endedBefore = agoMs > 0 && performance.now() - agoMs < this.#since + LATE_MS;
-    // It begins, and nothing was made of it yet; or it has ended, and nothing more will be.
+    // Nothing was made of the source yet; or it has ended, and nothing more will be made of it.
     if (origin !== undefined && origin.id === source.id) {
       const known = this.#knownOf(origin, through, endedBefore);
       const missing = Math.max(0, raised - known.through);
@@ -246,9 +244,9 @@ export class Tracker {
       const isKnown = this.#hasBeenAway || this.#known.get(origin.name) !== undefined;
       const known = reached?.origin ?? this.#knownOf(origin, through);
       beginAt(known, through);
-      // Whatever was made of these events and is not here is lost.
+      // Output of these events that has not come is lost.
       const isBroken = raised > (reached?.raised ?? (isKnown ? 0 : raised));
-      // Of what its modulator had gathered all was accounted for before: each of its events that is missing stands for one at least.
+      // The raw events of gathered output were accounted for before. Each missing event stands for at least one of them.
       const gathered = isBroken && through <= known.through ? raised - (reached?.raised ?? raised) : 0;
       const missing = Math.max(gathered, (isBroken ? through : after) - known.through);
       reach(known, source, through);
@@ -266,12 +264,12 @@ export class Tracker {
     return missing;
   }
 
-  /** Adds how far this one is, for those that come after it. */
+  /** Adds this consumer's positions to those that its successors do not get again. */
   leaveTo(after: Had): void {
     for (const { source, raised } of this.#reached.values()) after.add(source, raised);
   }
 
-  /** The consumer's positions, for another device. Of several sources made of one, the one that was heard last comes first (`inherit`). */
+  /** The consumer's positions, for another device. Of several sources made of one, the newest comes first (`inherit`). */
   places(): SourcePlace[] {
     const isNewest = ({ source, origin }: Reached): boolean => origin?.by === source.id;
     const reached = [...this.#reached.values()];
@@ -284,7 +282,7 @@ export class Tracker {
         through: BigInt(origin?.through ?? 0),
       }),
     );
-    // Of these the present modulator has made nothing yet: the consumer began there, or the modulator before it had been so far.
+    // Sources of which the present modulator has made nothing yet: positions where the consumer began, or of a modulator before it.
     const said = new Set(reached.map(({ source, origin }) => (origin?.source ?? source).name));
     for (const { source, through } of this.#known.values()) {
       const { id, urgent, name } = source;
@@ -294,14 +292,14 @@ export class Tracker {
     return places;
   }
 
-  /** Time since the consumer began, or the first of those in whose stead it goes on; Infinity where nobody knows. */
+  /** Time since the consumer began, or the first of those that it continues; Infinity where nobody knows. */
   get sinceMs(): number {
     return performance.now() - this.#since;
   }
 
-  /** Goes on where another device was, which began so long ago. */
+  /** Goes on at another device's positions. @param sinceMs how long ago that device began */
   inherit(places: readonly SourcePlace[], sinceMs = Number.POSITIVE_INFINITY): void {
-    // Several modulators may have made what it has had of one source: the newest of them comes last here.
+    // Several modulators may have made events of one source: the newest comes last here.
     for (const { source, urgent, raised, origin, through } of [...places].reverse()) {
       const known =
         origin === 0n ? undefined : this.#knownOf(new TrackedSource(origin, urgent), Number(through));
@@ -309,7 +307,7 @@ export class Tracker {
       // A modulator that has made nothing yet begins here: its first events may be told as a restart.
       if (known === undefined || raised > 0n)
         this.#enter(of, Math.max(Number(raised), this.#before.of(of)), known);
-      // Whoever has a modulator by now goes on behind that, too.
+      // A consumer that has a modulator by now goes on behind this event, too.
       if (known === undefined) this.#knownOf(of, Number(raised)).mayBeginEarlier = false;
       if (known !== undefined) {
         known.mayBeginEarlier = false;
@@ -326,7 +324,7 @@ export class Tracker {
     this.#since = performance.now() - sinceMs;
   }
 
-  /** The count up to which the fate of a raw source's events is known; undefined where nothing was made of them, or heard of them. */
+  /** Count up to which the fate of a raw source's events is known; undefined where nothing of them has come. */
   throughOf(source: TrackedSource): number | undefined {
     const known = this.#known.get(source.name);
     if (known?.wasMade) return known.through;
@@ -342,7 +340,7 @@ export class Tracker {
   }
 
   /**
-   * Another modulator makes what comes next, or none does: it goes on where the former one was, and is no restart of that.
+   * The output of another modulator, or raw events, come next. They go on at the former position, which is no restart.
    *
    * @param isPlain whether what comes next are the raw events themselves
    */
@@ -352,7 +350,7 @@ export class Tracker {
     for (const { source, through } of origins) {
       if (isPlain) this.#enter(source, through, undefined);
       else {
-        // All that the new one makes is news, also of events that the former one had been through.
+        // All output of the new modulator is news, also of events that the former one had been through.
         const known = this.#knownOf(source, through);
         known.mayBeginEarlier = false;
         known.wasMade = true;
@@ -402,8 +400,8 @@ export class Tracker {
   }
 
   /**
-   * @param begin where one begins that was not known, unless it has begun while the consumer was away
-   * @param endedBefore whether it had ended before the consumer began
+   * @param begin position of a source that was not known, unless it began while the consumer was away
+   * @param endedBefore whether the source had ended before the consumer began
    */
   #knownOf(source: TrackedSource, begin: number, endedBefore = false): Known {
     let known = this.#known.get(source.name);
@@ -420,7 +418,7 @@ function unmade(): Pick<Known, "makers" | "wasMade" | "derived" | "newest"> {
   return { makers: new Few(), wasMade: false, derived: 0, newest: 0 };
 }
 
-/** The first word on what is made of a raw source begins behind this event. */
+/** The first output of a raw source begins behind this event. */
 function beginAt(known: Known, after: number): void {
   if (known.mayBeginEarlier) known.through = Math.min(known.through, after);
   known.mayBeginEarlier = false;
@@ -432,13 +430,13 @@ function makerOf({ id }: TrackedSource): bigint {
 }
 
 function reach(known: Known, { id }: TrackedSource, through: number): void {
-  // One that only says again what another one made is not who made it: what it makes of that has been had.
+  // A modulator that only repeats another's output is not its maker.
   if (through <= known.through && known.by !== 0n) return;
   known.through = Math.max(known.through, through);
   known.by = id;
 }
 
-/** Where a modulator comes to run at another place, what was made of the same events before may be made again there. */
+/** Whether another incarnation has already made this output: a modulator that moves to another place may make it again there. */
 function isRepeated(known: Known, { id }: TrackedSource, { after, through }: EventsFrame): boolean {
   return after < through && through <= known.through && known.by !== id && known.by !== 0n;
 }
