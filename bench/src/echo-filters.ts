@@ -23,7 +23,7 @@ export default class Range extends FifoModulator {
 }
 `;
 
-export const AVERAGE_SOURCE = `
+const AVERAGE_SOURCE = `
 import { FifoModulator } from "jecho:moe";
 export default class Average extends FifoModulator {
   static keepsEvents = false;
