@@ -36,12 +36,12 @@ export interface ConsumerSession {
   failed(error: JechoError): void;
 }
 
-/** One list for all consumers: hardly any has objects on its events' way, and each run asks. */
+/** One list for all consumers without shared objects on their events' way, which are most. */
 const NO_OBJECTS: readonly bigint[] = [];
 
 /** Receives the events of a channel, or of the channel that its modulator derives. Made by `channel.subscribe`. */
 export class Consumer<T> {
-  // What each run needs comes first, for it to lie together in memory.
+  // Fields that each run needs come first, so that they lie together in memory.
   #events = 0;
   #bytes = 0;
   readonly #reader: EventReader<T>;
@@ -60,7 +60,7 @@ export class Consumer<T> {
   readonly #session: ConsumerSession;
   readonly #endpoint: number;
   readonly #onError: (error: JechoError) => void;
-  /** The consumer's own that hears of errors, or else the session's. */
+  /** The consumer's own listener for errors, or else the session's. */
   readonly #onEnd: (error: JechoError) => void;
   readonly #onMissed: (missed: Missed) => void;
   readonly #statusListeners = new NewsListeners<Status>();
@@ -277,10 +277,10 @@ export class Consumer<T> {
     });
   }
 
-  /** Ends the consumer, and tells it even where nobody listens to the status. */
+  /** Ends the consumer, and tells the error even where nobody listens to the status. */
   #refuse(error: JechoError): void {
     const tells = this.#status.state === "live" && !this.#statusListeners.isHeard;
-    // Nothing comes for it any more, whether the application closes it or not.
+    // Nothing comes for the consumer any more, whether the application closes it or not.
     this.#session.closeEndpoint(this.#endpoint);
     this.#end(statusNow("refused", error));
     if (tells) this.#onEnd(error);

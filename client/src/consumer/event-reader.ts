@@ -35,8 +35,8 @@ export interface WrittenBy {
  * another type than the channel; then its names are its own.
  */
 export class EventReader<T> {
-  // What each run needs comes first, for it to lie together in memory.
-  /** Types of writers that this consumer cannot read, by token. Hardly any consumer has one. */
+  // Fields that each run needs come first, so that they lie together in memory.
+  /** Types of writers that this consumer cannot read, by token: mostly none. */
   #mismatches: Map<bigint, Mismatch> | undefined;
   /** Reads events of the writer whose events came last. */
   #reading: Reading | undefined;

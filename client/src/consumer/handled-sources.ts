@@ -2,14 +2,14 @@ import type { EventsFrame, SourcePlace } from "@jecho/shared/internal";
 import type { PlaceInSource } from "../options/consumer-options.ts";
 import type { TracedEvent } from "../options/tracing.ts";
 
-/** A source's identity, as the concentrator tells it: what a producer's number stands for in the runs that follow. */
+/** The source of a producer's number in the runs that follow, as the concentrator tells it. */
 export interface NamedSource {
   readonly producer: number;
   readonly urgent: boolean;
   readonly source: bigint;
-  /** The raw source; 0n of what no modulator made. */
+  /** The raw source of a modulator's output; 0n for raw events. */
   readonly origin: bigint;
-  /** Counts behind which the consumer goes on: the source's, and its raw source's. */
+  /** The consumer's positions in the source and in its raw source. */
   readonly raised: number;
   readonly through: number;
 }
@@ -31,13 +31,13 @@ class HandledSource {
     this.through = named.through;
   }
 
-  /** Goes on behind this: events before it will not come, or have been told. */
+  /** Sets the position: earlier events will not come, or have been told. */
   goOn({ raised, through }: NamedSource): void {
     this.raised = Math.max(this.raised, raised);
     this.through = Math.max(this.through, through);
   }
 
-  /** The consumer is handed this run. What is the same for all of its events is read once. */
+  /** The consumer is handed this run. Fields that all of its events share are read once. */
   begin({ raised, count, after, through, accounted }: EventsFrame): void {
     this.#first = raised;
     this.#through = through;
@@ -52,7 +52,7 @@ class HandledSource {
     if (i === this.#last) this.through = this.#accounted;
   }
 
-  /** The raised event that each event of the run is, or the newest of those that a modulator made it of. */
+  /** Count of the raised event that each event of the run is, or of the newest one that a modulator made it of. */
   traced(channel: string): (i: number) => TracedEvent {
     const { source, origin, urgent } = this.named;
     if (origin !== 0n) return () => ({ channel, source: origin, urgent, raised: this.#through });
@@ -62,7 +62,7 @@ class HandledSource {
 
 /** A consumer's positions, one for each source. Events without a sequence number count, too. */
 export class HandledSources {
-  /** Positions by source, the one that was named last at the end. */
+  /** Positions by source; the newest named one is the last. */
   #bySource = new Map<string, HandledSource>();
   /** Positions by the producer's number at the present connection, and urgency. */
   readonly #byProducer = new Map<number, HandledSource>();
@@ -76,7 +76,7 @@ export class HandledSources {
   /** A producer's runs are of this source from now on. */
   name(named: NamedSource): void {
     const { producer, urgent, origin } = named;
-    // Another modulator makes its events from here on: what the former one had been through is said by that.
+    // Another modulator makes its events from here on, and states the former one's position itself.
     if (origin !== 0n) this.#bySource.delete(nameOf(origin, urgent));
     this.#byProducer.set(keyOf(producer, urgent), this.#enter(named));
   }
@@ -101,7 +101,7 @@ export class HandledSources {
   }
 
   /**
-   * The consumer has another modulator, or none: of each raw source it keeps how far the former one had been.
+   * The consumer has another modulator, or none: it keeps the former one's position in each raw source.
    *
    * @param isPlain whether what comes next are the raw events themselves
    */

@@ -2,7 +2,7 @@ import type { Demodulator, EventSource } from "@jecho/modulators";
 import { JechoError } from "@jecho/shared";
 import { NOBODY, type Outcome } from "../concentrator/incoming/tally.ts";
 
-/** Promises of one consumer's handlers that may be under way before the gateway is asked to wait. */
+/** Most unsettled promises of one consumer's handler before the gateway is asked to wait. */
 const INBOX_EVENTS = 1024;
 
 /** A synchronous event, as its producer's process knows it. */
@@ -38,7 +38,7 @@ export class Handling {
     this.#events.onHandled(channel, producer, raised, outcome);
   }
 
-  /** The handler is not given that event: nobody waits for it, and it has not failed. */
+  /** The handler is not given that event, which nobody waits for and which has not failed. */
   discard({ channel, producer, raised }: AwaitedEvent): void {
     this.#events.onHandled(channel, producer, raised, NOBODY);
   }
@@ -73,7 +73,7 @@ export function promiseOf(returned: unknown): Promise<unknown> | undefined {
   return isThenable ? Promise.resolve(returned) : undefined;
 }
 
-/** A demodulator's results for one event, and its failures: what came before a failure counts. */
+/** A demodulator's results for one event, and its failure. Results before a failure count. */
 export interface Demodulated {
   readonly results: readonly unknown[];
   /** The first failure, if any: one at most. */

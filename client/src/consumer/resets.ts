@@ -14,7 +14,7 @@ interface Resetting {
   reject(error: JechoError): void;
 }
 
-/** The consumer, as its resets see it. */
+/** The part of a consumer that its resets use. */
 export interface ResetsOptions {
   readonly endpoint: number;
   post(request: ControlRequest): void;
@@ -23,7 +23,7 @@ export interface ResetsOptions {
   settled(): Promise<void>;
 }
 
-/** The resets that a consumer has asked for, and which modulators its own is equal to. */
+/** A consumer's resets, and comparisons of its modulator with others. */
 export class Resets {
   readonly #options: ResetsOptions;
   readonly #asked = new Map<number, Resetting>();
@@ -77,7 +77,7 @@ export class Resets {
     this.#asked.delete(reset);
   }
 
-  /** Finds out which of these modulators the own one is equal to, if to any. */
+  /** Finds the modulator among these that is equal to the own one, if there is one. */
   compare({ reset, newest, modulators }: Extract<PortNotice, { is: "compare" }>): void {
     const { endpoint, post } = this.#options;
     const asked = this.#asked.get(reset);

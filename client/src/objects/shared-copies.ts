@@ -19,14 +19,14 @@ export interface AttachOptions {
 
 type CopyOpening = Extract<ControlRequest, { is: "openObject" }>;
 
-/** Session as its copies of shared objects see it. */
+/** The part of a session that its copies of shared objects use. */
 export interface CopiesSession {
   /** Makes a copy an endpoint, and gives it its number. */
   add(object: SharedObject): number;
   remove(endpoint: number): void;
-  /** Asks, behind what copies have to send. */
+  /** Sends a request behind the copies' changes. */
   post(request: ControlRequest): void;
-  /** Asks, without looking at what copies have to send. */
+  /** Sends a request at once. */
   send(request: ControlRequest): void;
   /** The subject of its token; undefined where it has none. */
   subject(): string | undefined;
@@ -34,7 +34,7 @@ export interface CopiesSession {
   gateway(): string | undefined;
 }
 
-/** The copies of shared objects that a session has. What their owners change in one turn goes out at its end. */
+/** A session's copies of shared objects. Their changes of one turn go out at its end. */
 export class SharedCopies {
   readonly #session: CopiesSession;
   readonly #endpoints = new Map<SharedObject, number>();
@@ -67,14 +67,14 @@ export class SharedCopies {
     return object;
   }
 
-  /** A copy of an object that another session has, and what is to be asked to open it. @throws JechoError `OBJECT_INVALID` */
+  /** A copy of an object that another session has, and the request that opens it. @throws JechoError `OBJECT_INVALID` */
   attach<S extends object>(id: string, lazy: boolean): { object: SharedObject<S>; opening: CopyOpening } {
     checkId(id);
     const { object, endpoint } = this.#make<S>(id, {} as S, 0);
     return { object, opening: { is: "openObject", endpoint, object: id, lazy, version: 0, state: "" } };
   }
 
-  /** A master copy in the stead of one that another device had. */
+  /** A master copy that replaces another device's. */
   inherit({ object: id, version, state }: SharedState): SharedObject {
     const { object, endpoint } = this.#make(id, JSON.parse(state) as object, version);
     this.#session.post({ is: "openObject", endpoint, object: id, lazy: false, version, state });
@@ -86,7 +86,7 @@ export class SharedCopies {
     return false;
   }
 
-  /** Sends what copies have to send. */
+  /** Sends the copies' changes. */
   publish(): void {
     const objects = [...this.#changed];
     this.#changed.clear();

@@ -4,7 +4,7 @@ import { type CopyUpdate, type ObjectWrite, unplainIn } from "@jecho/shared/inte
 import type { PortNotice } from "../places/port.ts";
 import { NewsListeners } from "../session/status.ts";
 
-/** Session as a copy sees it. */
+/** The part of a session that a copy uses. */
 export interface ObjectPort {
   /** The copy has something to send by the end of the turn. */
   changed(object: SharedObject): void;
@@ -60,7 +60,7 @@ export class SharedObject<S extends object = object> implements SharedReference 
   #nextWrite = 1;
   /** Changes that are still to be sent. */
   #unsent: Partial<S> | undefined;
-  /** A master's changes without a connection, should it not be the master when there is one again. */
+  /** Changes that a master made without a connection: it may not be the master when there is one again. */
   #apart: Partial<S> = {};
   #taken: Taken[] = [];
   readonly #ready = Promise.withResolvers<void>();
@@ -77,7 +77,7 @@ export class SharedObject<S extends object = object> implements SharedReference 
     this.#json = JSON.stringify(this.#state);
     checkLength(this.#json);
     this.#base = this.#state;
-    // Who does not ask need not handle that it failed.
+    // An application that never asks need not handle its failure.
     this.#ready.promise.catch(() => {});
   }
 
@@ -195,17 +195,17 @@ export class SharedObject<S extends object = object> implements SharedReference 
     return this.#port.gateway();
   }
 
-  /** @internal For the session: what there is to send, if anything. */
+  /** @internal For the session: the message to send, if there is one. */
   takeNews(): ObjectNews | undefined {
     if (this.#isMaster) {
       const taken = this.#taken;
       this.#taken = [];
-      // Most often what the master shows is what it has.
+      // Most often the master's shown state is the one that it has.
       const state = this.#base === this.#state ? this.#json : JSON.stringify(this.#base);
       return { version: this.#version, state, taken };
     }
     const patch = this.#unsent;
-    // Without a connection it waits: then it is sent with all that was written meanwhile.
+    // Without a connection the write waits, and is sent with those that follow.
     if (patch === undefined || !this.#isConnected) return undefined;
     this.#unsent = undefined;
     const write = this.#nextWrite++;
@@ -239,7 +239,7 @@ export class SharedObject<S extends object = object> implements SharedReference 
       this.#apart = {};
       if (version === this.#version) this.#by = by || undefined;
     } else {
-      // What was changed here while another copy became the master is a write like any other.
+      // Changes from while another copy became the master are writes like any other.
       if (this.#isMaster) this.#unsent = { ...this.#apart };
       this.#isMaster = false;
       this.#apart = {};
@@ -276,11 +276,11 @@ export class SharedObject<S extends object = object> implements SharedReference 
 
   /** For the master: another copy's write. It counts as an update even where it changes nothing, so that its writer hears of it. */
   #take({ writer, write, patch, by }: ObjectWrite): void {
-    // Whoever wrote it hears of the new master and writes again.
+    // Its writer hears of the new master, and writes again.
     if (!this.#isMaster) return;
     const state = { ...this.#base, ...(JSON.parse(patch) as Partial<S>) };
     const before = this.#json;
-    // What would make it too large is taken as no change, and so corrected at the writer.
+    // A write that would make the state too large counts as no change, which corrects its writer.
     if (JSON.stringify(state).length <= MAX_STATE_LENGTH) this.#base = state;
     this.#version++;
     this.#newest = this.#version;
@@ -291,7 +291,7 @@ export class SharedObject<S extends object = object> implements SharedReference 
     if (this.#json !== before) this.#listeners.tell(this);
   }
 
-  /** Sends anew, as one write, all that the master may not have taken. */
+  /** Sends again, as one write, all changes that the master may not have taken. */
   #writeAgain(): void {
     if (this.#writes.length === 0) return;
     const patches = this.#writes.map(({ patch }) => patch);

@@ -12,7 +12,7 @@ export class Attachment implements PortEnd, PlacePort {
   readonly endpoints = new NumberTable<Endpoint>();
   listener: PortListener;
   readonly #hub: Hub;
-  /** Undefined as long as what reads queues is not loaded: requests about them wait for it. */
+  /** The reader of the port's queues; undefined until it is loaded, for which requests about queues wait. */
   #queues: QueueReaders | undefined;
   #waiting: QueueRequest[] = [];
   #handled = 0;
@@ -33,7 +33,7 @@ export class Attachment implements PortEnd, PlacePort {
     this.#hub.drain();
   }
 
-  /** Sends everything that the concentrator sends on account of these requests in one message. */
+  /** Has everything that these requests cause sent in one message. */
   together(handle: () => void): void {
     this.#hub.together(handle);
   }
@@ -41,7 +41,7 @@ export class Attachment implements PortEnd, PlacePort {
   post(request: PortRequest): void {
     this.#act(request);
     this.#handled++;
-    // Events may have come over shared memory before what they follow.
+    // Events may have come over shared memory before the requests that they follow.
     if (this.#isHeld) this.#hub.drainSoon();
   }
 

@@ -1,15 +1,14 @@
-/** Bytes of events on their way to an application's thread from which on more have to wait, and when they go on. */
+/** Bytes of events on their way to an application's thread at which further ones wait, and at which they go on. */
 const HIGH_WATER_BYTES = 4 << 20;
 const LOW_WATER_BYTES = 1 << 20;
 /**
- * Bytes that may be on the way in spite of that: what was sent before, the past, and events of this process, which no
+ * Most bytes that may still be on the way then: of events that were sent before, of the past, and of this process' own events, which no
  * gateway holds back.
  */
 const LIMIT_BYTES = 32 << 20;
 /**
- * Time that nothing at all is read for a thread that is behind: long for one that is handling events, short
- * for whatever else comes by the same connection. One that has not caught up by then does not take its
- * events, and they wait at the gateway, channel by channel.
+ * Time for which the connection is not read while a thread is behind: long for a thread that handles events, short for everything else on
+ * the connection. Events of a thread that has not caught up by then wait at the gateway, channel by channel.
  */
 const PAUSE_MS = 100;
 
@@ -21,16 +20,16 @@ export interface Brakes {
   stall(endpoints: Iterable<number>): void;
   /** Lets the events come again. */
   resume(): void;
-  /** Cuts a consumer off that there is no room for. */
+  /** Cuts off a consumer that there is no room for. */
   cutOff(endpoint: number): void;
 }
 
-/** Holds events back whose application's thread does not take them as fast as they come. */
+/** Holds back events of an application's thread that is slower than they come. */
 export class BackPressure {
   readonly #brakes: Brakes;
   /** Bytes that are on their way. */
   #bytes = 0;
-  /** Consumers that have got events for which there was no room, and are not stalled. */
+  /** Consumers that were sent events without room for them, and are not stalled. */
   readonly #full = new Set<number>();
   #isStalling = false;
   #pause: ReturnType<typeof setTimeout> | undefined;
@@ -39,7 +38,7 @@ export class BackPressure {
     this.#brakes = brakes;
   }
 
-  /** Adds bytes that are on their way. Brakes act when the turn is over that hands events out. */
+  /** Adds bytes that are on their way. Brakes act at the end of the turn. */
   add(endpoint: number, bytes: number): void {
     this.#bytes += bytes;
     if (this.#bytes > LIMIT_BYTES) queueMicrotask(() => this.#brakes.cutOff(endpoint));

@@ -9,11 +9,11 @@ import { type Status, statusNow } from "../session/status.ts";
 import { Attachment } from "./attachment.ts";
 import type { PortListener, SessionNotice } from "./port.ts";
 
-/** A concentrator and the ports that lead to it: one for each session of the process, or of all tabs of a browser, that shares its connection. */
+/** A concentrator and its ports: one for each session of the process, or of all tabs of a browser, that shares its connection. */
 export class Hub {
   readonly #concentrator: Concentrator;
   readonly #attachments = new Set<Attachment>();
-  /** Attachments that have gone, and whose last events are still to be sent. */
+  /** Detached attachments whose last events are still to be sent. */
   readonly #leaving = new Set<Attachment>();
   #status: Status = statusNow("connecting");
   /** The gateway's identity, once there was a connection. */
@@ -56,17 +56,17 @@ export class Hub {
     this.#concentrator.handle(request, attachment);
   }
 
-  /** For attachments: what reads their queues. @returns undefined as long as that is not loaded */
+  /** For attachments: the reader of their queues. @returns undefined as long as it is not loaded */
   queuesOf(attachment: Attachment, events: QueueReadersEvents): QueueReaders | undefined {
     return this.#concentrator.queuesOf(attachment, events);
   }
 
-  /** For attachments: their threads do not take these consumers' events, or take them again. */
+  /** For attachments: their threads stop taking these consumers' events, or begin again. */
   stall(consumers: readonly ConsumerEndpoint[], stalled: boolean): void {
     this.#concentrator.together(() => this.#concentrator.stall(consumers, stalled));
   }
 
-  /** For attachments: what is sent on account of these requests goes out in one message. */
+  /** For attachments: sends everything that these requests cause in one message. */
   together(handle: () => void): void {
     this.#concentrator.together(handle);
   }
@@ -93,7 +93,7 @@ export class Hub {
   }
 
   drain(): void {
-    // What a handler in this thread raises while its event is being raised goes out next.
+    // Events that a handler in this thread raises while its own event is being raised go out next.
     if (this.#draining) this.drainSoon();
     else this.#concentrator.drain();
   }
@@ -125,7 +125,7 @@ export class Hub {
     if (this.#draining) return;
     this.#draining = true;
     const drain = (attachment: Attachment): void => {
-      // A writer that is as fast as this must not keep the connection's own messages from being read.
+      // A writer that is as fast as this loop must not keep the connection's messages from being read.
       if (!attachment.drain(take)) this.drainSoon(laterTurn);
     };
     try {

@@ -14,7 +14,7 @@ import { RemotePort } from "./remote-port.ts";
  */
 export type ConcentratorPlace = "here" | "worker" | "shared";
 
-/** Places to try, in order, where a place is not to be had. */
+/** Places to try, in order, where a place is not available. */
 const FALLBACKS: Readonly<Record<ConcentratorPlace, readonly ConcentratorPlace[]>> = {
   here: ["here"],
   worker: ["worker", "here"],
@@ -38,7 +38,7 @@ export function openPort(
 /** Opens a port to a concentrator in this very thread. */
 export type OpenHere = (options: ConcentratorOptions, listener: PortListener) => PlacePort;
 
-/** Keeps what is asked until it is known that the place exists; asks the next place where it does not. */
+/** Keeps requests until the place is known to exist, and passes them to the next place where it does not. */
 class PlacedPort implements Port {
   readonly #options: ConcentratorOptions;
   readonly #listener: PortListener;

@@ -22,9 +22,8 @@ import type { Demand, StateOfReaders } from "../producer/demand.ts";
 import type { Status } from "../session/status.ts";
 
 /*
- * The narrow way between endpoints and their concentrator: messages for control, rings for events that are raised.
- * Nothing else passes, and all of it can pass between threads (errors as their code and text), so the concentrator runs
- * wherever the port leads: see places/.
+ * The connection between endpoints and their concentrator: messages for control, rings for raised events. Both can pass between threads
+ * (errors as their code and text), so the concentrator may run in any place: see places/.
  */
 
 /** A session's request. Endpoints, queues, questions and flushes are known by the numbers that the session gave them. */
@@ -117,7 +116,7 @@ export type ControlRequest =
   | { readonly is: "pullObject"; readonly endpoint: number }
   /** The answer to `tokenWanted`: a token, or why there is none. */
   | { readonly is: "token"; readonly token: string; readonly failure: string }
-  /** The network may have changed: is the other side still there? */
+  /** The network may have changed: checks whether the gateway is still there. */
   | { readonly is: "probe" }
   | { readonly is: "close" };
 
@@ -134,11 +133,11 @@ export type QueueRequest =
       /** Whether the queue's events go before those in other queues. */
       readonly urgent: boolean;
     }
-  /** There are records in a queue whose reader slept. `now` is for what must not wait for a batch. */
+  /** A queue whose reader slept has records. `now`: they must not wait for a batch. */
   | { readonly is: "wake"; readonly queue: number; readonly now: boolean }
   /** Records, as they lie in a ring. Answered by `recordsTaken`. */
   | { readonly is: "records"; readonly queue: number; readonly bytes: Uint8Array<ArrayBuffer> }
-  /** Nothing more is put into the queue; what is in it still goes out. */
+  /** Ends a queue; its records still go out. */
   | { readonly is: "closeQueue"; readonly queue: number };
 
 /**
@@ -152,7 +151,7 @@ export type Question =
   | { readonly kick: string }
   | { readonly overview: string }
   | { readonly gatewayAt: string };
-/** A handover token, how many connections were ended, the identity of a gateway, or tokens of types; none where the type that was asked for has been told by `type` before. */
+/** A handover token, a number of ended connections, a gateway's identity, or tokens of types: none where the type that was asked for was told by `type` before. */
 export type Answer =
   | readonly bigint[]
   | { readonly token: string; readonly validMs: number }
@@ -179,13 +178,13 @@ export type SessionNotice =
   | { readonly is: "inheritance"; readonly inheritance: Inheritance }
   | { readonly is: "type"; readonly schema: Uint8Array }
   | { readonly is: "answer"; readonly question: number; readonly answer: Answer | JechoError }
-  /** Something went wrong that no endpoint can be named for. */
+  /** An error of no single endpoint. */
   | { readonly is: "fault"; readonly error: JechoError }
   /** The queue asked for room, and there is some. */
   | { readonly is: "room"; readonly queue: number }
   /** Bytes of `records` have been handed on. */
   | { readonly is: "recordsTaken"; readonly queue: number; readonly bytes: number }
-  /** The concentrator has ended without having been asked to: nothing more comes. */
+  /** The concentrator has ended unasked: nothing more comes. */
   | { readonly is: "gone"; readonly error: JechoError };
 
 /** A notice to an endpoint. */

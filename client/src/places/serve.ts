@@ -8,7 +8,7 @@ import { type FromPlace, type MessageEnd, type ToPlace, toPlain, visitHandled } 
 import type { PortListener } from "./port.ts";
 import { RunBatch } from "./run-batch.ts";
 
-/** Bytes of events in one block of memory: who keeps an event keeps that, too. */
+/** Bytes of events in one block of memory. Keeping an event keeps its block. */
 const BLOCK_BYTES = 64 << 10;
 
 /**
@@ -72,7 +72,7 @@ export function serve(end: MessageEnd, hubs: Hubs): () => void {
   return () => receive({ is: "close" });
 }
 
-/** Sends what one turn has to tell in one message. */
+/** Sends all notices of one turn in one message. */
 class PortOutbox {
   readonly #end: MessageEnd;
   readonly #runs = new RunBatch();
@@ -90,7 +90,7 @@ class PortOutbox {
     this.#sendSoon();
   }
 
-  /** @returns bytes that it adds to what is on its way */
+  /** @returns bytes that it adds to those on their way */
   putRun(endpoint: number, frame: EventsFrame, first: number): number {
     this.#sendSoon();
     const added = this.#runs.add(endpoint, frame, first);

@@ -18,7 +18,7 @@ export class Count {
 /** An event on its way into a queue. */
 export interface RaisedEvent<T> {
   readonly endpoint: number;
-  /** Counts the event, once it is certain that it was raised. */
+  /** Counts the event once it has been raised. */
   readonly count: Count;
   readonly type: Type<T> | undefined;
   readonly event: T;
@@ -30,12 +30,12 @@ export interface EventQueueEvents {
   onDropped(endpoint: number, raised: number): void;
 }
 
-/** Records that cross together where no memory is shared, and how many bytes of them may be on their way. */
+/** Where no memory is shared: bytes of records that cross together, and most bytes on their way. */
 const CHUNK_BYTES = 256 << 10;
 const WINDOW_BYTES = 2 << 20;
 
 /**
- * Reading an event may run the application's code, which is not to raise another into the middle of it. One for all queues: whether two
+ * Whether an event is being read. That may run the application's code, which must not raise another event meanwhile, in any queue: whether two
  * producers share one is not theirs to know.
  */
 let isReading = false;
@@ -50,7 +50,7 @@ export class EventQueue {
   readonly #events: EventQueueEvents;
   /** Whether the other side reads this very ring. */
   readonly #isShared: boolean;
-  /** Callers whose events find no room, and callers that want to raise more when there is room for it. */
+  /** Callers that wait for room: for an event, or to raise more. */
   readonly #waiters = new Waiters(() => this.#ring.wantRoom());
   readonly #pausing = new Waiters(() => this.#ring.wantRoom());
   /** Whether there will never be room again. */
@@ -101,7 +101,7 @@ export class EventQueue {
         `an event of up to ${bytes} bytes; a queue takes one of half its size, ${ring.limitBytes} (queue: { bytes })`,
       );
     }
-    // Who waits for room goes first.
+    // Callers that wait for room go first.
     if (this.#waiters.areBefore) throw queueFull();
     let at = ring.reserve(bytes);
     if (at < 0) at = this.#reserveFull(bytes);
@@ -127,9 +127,9 @@ export class EventQueue {
   }
 
   /**
-   * Does what raises an event, unless it would have to wait.
+   * Calls `raise`, unless it would have to wait.
    *
-   * @returns what it returns, or undefined where it has to wait: see `whenReady`
+   * @returns its result, or undefined where it has to wait: see `whenReady`
    * @throws whatever `raise` throws
    */
   ifReady<R>(raise: () => R): R | undefined {
@@ -143,8 +143,7 @@ export class EventQueue {
   }
 
   /**
-   * Does what raises an event, as soon as there is room for it where the policy is to block. Those that wait come in the
-   * order in which they asked.
+   * Calls `raise` as soon as there is room where the policy is to block. Callers that wait go in the order in which they asked.
    *
    * @param endpoint who waits
    * @throws whatever `raise` throws, the signal's reason, or what the queue was closed with, or its endpoint
@@ -161,7 +160,7 @@ export class EventQueue {
     return this.#waiters.wait(endpoint, attempt, signal);
   }
 
-  /** Whether there is so much room that nobody needs to think of it: half of the queue is free, and nobody waits. */
+  /** Whether there is ample room: half of the queue is free, and nobody waits. */
   get isReady(): boolean {
     return this.#waiters.isEmpty && !this.#isHalfFull;
   }
@@ -190,13 +189,13 @@ export class EventQueue {
     this.#admit();
   }
 
-  /** The other side has so many bytes fewer of what was sent. */
+  /** The other side has handed on this many of the bytes that were sent. */
   taken(bytes: number): void {
     this.#underWayBytes -= bytes;
     this.#send();
   }
 
-  /** Hands over what is left, window or not: nothing that comes later is to overtake it. */
+  /** Hands over all records whatever the window, so that nothing later overtakes them. */
   finish(): void {
     if (!this.#isShared) this.#send(Number.POSITIVE_INFINITY);
   }
@@ -258,7 +257,7 @@ export class EventQueue {
     }
   }
 
-  /** Where no memory is shared: hands over what the other side's window lets through. */
+  /** Where no memory is shared: hands over the records that the other side's window lets through. */
   #send(windowBytes = WINDOW_BYTES): void {
     this.#willSend = false;
     do {

@@ -6,7 +6,7 @@ import type { EventQueueOptions } from "./queue-options.ts";
 /** Size of the urgent queue. Urgent events are seldom and small: half of this is the largest event. */
 const URGENT_BYTES = 1 << 20;
 
-/** A session's queues of events: one that its producers share, one for what is urgent, and those that a producer has alone. */
+/** A session's queues of events: one that its producers share, one for urgent events, and those of single producers. */
 export class EventQueues {
   readonly #port: Port;
   readonly #options: EventQueueOptions;
@@ -46,17 +46,17 @@ export class EventQueues {
     this.#queues.get(queue)?.room();
   }
 
-  /** The other side has so many bytes fewer of what was sent. */
+  /** The other side has handed on this many of the bytes that were sent. */
   taken(queue: number, bytes: number): void {
     this.#queues.get(queue)?.taken(bytes);
   }
 
-  /** Hands over what is left in all of them. */
+  /** Hands over the records of all queues. */
   finish(): void {
     for (const queue of this.#queues.values()) queue.finish();
   }
 
-  /** A producer has gone, and a queue of its own with it. @returns was it its own? */
+  /** A producer has gone, and with it a queue of its own. @returns whether it had one */
   leave(queue: EventQueue): boolean {
     if (queue === this.#common) return false;
     this.#queues.delete(queue.number);

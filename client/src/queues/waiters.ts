@@ -79,7 +79,7 @@ export class Waiters {
           continue;
         }
         this.#wantRoom();
-        // The reader may have made room before it could see that.
+        // The reader may have made room before it saw that it was asked for.
         if (!next.attempt()) break;
         this.#waiting.shift();
       }

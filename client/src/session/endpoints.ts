@@ -20,16 +20,16 @@ interface Opening {
 export class Endpoints {
   readonly #endpoints = new NumberTable<SessionEndpoint>();
   readonly #openings = new Map<number, Opening>();
-  /** Ends the listening to the signals of those that have one. */
+  /** Functions that stop listening to endpoints' signals. */
   readonly #stops = new Map<number, () => void>();
   readonly #onClosed: (() => void) | undefined;
   #next = 1;
   /**
-   * What came in the same turn as the word that an endpoint is open: it waits until the application has the consumer in hand, which its handler may
-   * want to close.
+   * Runs that came in the same turn as the word that an endpoint is open. They wait until the application has the consumer, which its handler
+   * may want to close.
    */
   readonly #early = new Map<number, (() => void)[]>();
-  /** A run for a consumer, from its event `first` on. Once all are closed nobody gets any. */
+  /** Hands a run to a consumer, from its event `first` on, until all endpoints are closed. */
   readonly receive = (number: number, frame: EventsFrame, first: number): void => {
     const early = this.#early.size === 0 ? undefined : this.#early.get(number);
     if (early === undefined) return this.#endpoints.get(number)?.receive?.(frame, first);
@@ -126,7 +126,7 @@ export class Endpoints {
     });
   }
 
-  /** @returns did anybody wait for it to be opened? */
+  /** @returns whether anybody waited for it to be opened */
   refused(notice: Extract<PortNotice, { is: "refused" }>): boolean {
     this.notice(notice.endpoint, notice);
     const opening = this.#openings.get(notice.endpoint);
@@ -134,7 +134,7 @@ export class Endpoints {
     return opening !== undefined;
   }
 
-  /** None of them will hear of the gateway again. */
+  /** The session has ended: no endpoint hears of the gateway again. */
   fail(error: JechoError): void {
     for (const { reject } of this.#openings.values()) reject(error);
     for (const [number, endpoint] of [...this.#endpoints]) {

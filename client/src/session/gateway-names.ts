@@ -24,7 +24,7 @@ export class GatewayNames {
     return this.#identity;
   }
 
-  /** Called when there is a connection, with this gateway. */
+  /** Notes the identity of the gateway that a connection is with. */
   connected(identity: string): void {
     if (identity === this.#identity) return;
     this.#identity = identity;
@@ -47,7 +47,7 @@ export class GatewayNames {
     return parseChannelName(fullName, this.#path);
   }
 
-  /** The channel's name on the wire, where a full name has this session's own address; undefined where that has to be found out. */
+  /** The channel's name on the wire, where the full name has this session's own address; undefined where the gateway there has to be asked. */
   ownName(fullName: string): string | undefined {
     const { server, name } = this.parse(fullName);
     return isSamePlace(server, this.own.place) ? name : undefined;

@@ -3,8 +3,8 @@ import { readBfbs, tokenOf } from "@jecho/shared/internal";
 import type { Answer, Question } from "../places/port.ts";
 
 /**
- * Types that are in use in this thread, by token: one object for each, however many sessions hear of it, for what reads events is made
- * for that object, and what an engine has learned about that is lost with it.
+ * Types that are in use in this thread, by token. All sessions share one object for each, since readers of events are compiled for that
+ * object.
  */
 const inUse = new Map<bigint, WeakRef<Type>>();
 const unused = new FinalizationRegistry<bigint>(token => {
@@ -20,7 +20,7 @@ export function theOne(type: Type): Type {
   return type;
 }
 
-/** The types that a session has heard of: what events are written with is told before they come, other types can be asked for. */
+/** Types that a session knows. A writer's type is told before its events come; other types can be asked for. */
 export class KnownTypes {
   readonly #ask: (about: Question) => Promise<Answer>;
   readonly #types = new Map<bigint, Type>();
@@ -55,7 +55,7 @@ export class KnownTypes {
   }
 }
 
-/** Names that are remembered: of more than that the oldest are forgotten. */
+/** Most names that are remembered; beyond it the oldest are forgotten. */
 const MOST = 16_384;
 
 /** The subjects of producers' tokens, as the gateway tells them before the first event of each. */

@@ -9,7 +9,7 @@ interface Asker<A> {
 /** Time that a closing producer waits for its events to be confirmed. */
 const TAKEN_MS = 30_000;
 
-/** Questions of a session that wait for an answer: to the gateway, and whether all that was raised was taken. */
+/** Questions of a session that wait for an answer: those to the gateway, and flushes. */
 export class Questions {
   readonly #post: (request: ControlRequest) => void;
   readonly #questions = new Map<number, Asker<Answer>>();
@@ -49,7 +49,7 @@ export class Questions {
     });
   }
 
-  /** Resolves likewise, but also after 30 s, or when the session has ended. */
+  /** Resolves as `flush` does, but also after 30 s, and when the session has ended. */
   async taken(): Promise<void> {
     const limit = Promise.withResolvers<void>();
     const timer = setTimeout(limit.resolve, TAKEN_MS);

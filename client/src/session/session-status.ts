@@ -58,10 +58,10 @@ export class SessionStatus {
     return this.#now.state === "connecting" || this.#now.state === "reconnecting";
   }
 
-  /** Has a program that waits for a gateway which is not there, or no more, say so: it would be silent for ever. */
+  /** Begins or ends the wait for the warning: a program whose gateway is not there would be silent for ever. */
   mindSilence(): void {
     if (this.#isWaiting) {
-      // What has come while the application computed comes first.
+      // Messages that came while the application computed are taken first.
       this.#silence ??= setTimeout(() => laterTurn(() => this.#warn()), SILENCE_MS);
     } else {
       clearTimeout(this.#silence);

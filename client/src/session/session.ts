@@ -33,11 +33,11 @@ import { Ways } from "./ways.ts";
 const WARNINGS: ReadonlySet<ErrorCode> = new Set(["MODULATOR_LEFT_OUT", "TYPE_UNREAD"]);
 
 /**
- * Connects to a gateway: `HOST:PORT`, or the same with `ws://`, `wss://`, `http://`, `https://` or `jecho://`. One that is reached under a path has
- * that behind it: `https://HOST/PATH`.
+ * Connects to a gateway: `HOST:PORT`, or the same with `ws://`, `wss://`, `http://`, `https://` or `jecho://`, and a path behind it where the gateway
+ * is reached under one: `https://HOST/PATH`.
  * Returns at once; the connection is made, and made again, in the background.
  *
- * @throws JechoError `ARGUMENT_INVALID` where the address is none, or an option not of its form, or none
+ * @throws JechoError `ARGUMENT_INVALID` where the address or an option is malformed, or the option unknown
  */
 export function connect(address: string, options: ConnectOptions = {}): Session {
   return new Session(address, options);
@@ -88,7 +88,7 @@ export class Session {
     });
     this.#options = options;
     this.#endpoints = new Endpoints(onClosed);
-    // Whoever does not ask for it need not handle that it failed.
+    // An application that never asks for it need not handle its failure.
     this.#inheritance.promise.catch(() => {});
     if (options.handover === undefined) this.#inheritance.resolve({ subscriptions: [], objects: [] });
     this.#port = openPort(options.place, concentratorOptions(gateway, options), {
@@ -118,8 +118,8 @@ export class Session {
   }
 
   /**
-   * The identity of the gateway, by whatever address that is reached; undefined until the session is live for the first time. `jecho://IDENTITY/NAME` names a
-   * channel for whoever is at that gateway. A gateway that is started again has the same one if it keeps its history in a file, else another.
+   * The identity of the gateway, the same at all its addresses; undefined until the session is live for the first time. `jecho://IDENTITY/NAME` names a
+   * channel for everybody at that gateway. A restarted gateway keeps its identity if it keeps its history in a file.
    */
   get gateway(): string | undefined {
     return this.#names.identity;
@@ -136,8 +136,8 @@ export class Session {
   }
 
   /**
-   * Calls back when the status changes; returns what stops that. A session that nobody listens to, and that reaches no gateway for 5 s, at first or
-   * later, says so once by `console.warn`.
+   * Calls back when the status changes; returns a function that stops that. A session without listeners that reaches no gateway for 5 s says so once by
+   * `console.warn`.
    */
   onStatus(listener: (status: Status) => void): () => void {
     return this.#status.add(listener);
@@ -151,9 +151,9 @@ export class Session {
   /**
    * A channel by its name: the user's part of it (`atmosphere/ozone`), or in full, with the address of a gateway
    * (`jecho://HOST:PORT/atmosphere/ozone`) or its identity (`jecho://IDENTITY/atmosphere/ozone`, with `?at=ADDRESS` where this session may not know that). Where
-   * it is not this session's own address, what is opened on the channel first connects there for a moment, to hear which gateway it is. Where it
-   * is another gateway than this session's, all that is opened there shares a connection of its own, which shows no token that is not for it (`neighbours`).
-   * Without a type the channel's events are bytes. `atmosphere/ozone#alarms` is what somebody's modulator makes of it who subscribed with `as: "alarms"`, and what others publish there.
+   * it is not this session's own address, the first endpoint that is opened on the channel asks there which gateway it is. All endpoints at another
+   * gateway than this session's share a connection of their own, which shows no token that is not for it (`neighbours`).
+   * Without a type the channel's events are bytes. `atmosphere/ozone#alarms` has the output of modulators whose consumers subscribed with `as: "alarms"`, and events that others publish there.
    *
    * @throws JechoError `CHANNEL_NAME_INVALID`, `ARGUMENT_INVALID` where the type is neither a `Type` nor a `Codec`
    */
@@ -161,7 +161,7 @@ export class Session {
   /** A channel with the type of its events, or `json()`. */
   channel<T>(name: string, type: Type<T> | Codec<T>): EventChannel<T>;
   channel<T>(name: string, type?: Type<T> | Codec<T>): EventChannel<T> {
-    // What is read of that type, by whichever session, is read by this very one.
+    // All sessions read a type by the same object.
     if (type instanceof Type) theOne(type as Type);
     else if (type !== undefined && !isCodec(type))
       throw new JechoError(
@@ -172,8 +172,7 @@ export class Session {
   }
 
   /**
-   * The type with this token, as events carry it: for readers that know nothing of what they read. Types are known while
-   * somebody writes them.
+   * The type with this token, as events carry it, for readers that know no types. Types are known while somebody writes them.
    *
    * @throws JechoError `TYPE_UNKNOWN`, or what ended the connection
    */
@@ -182,10 +181,10 @@ export class Session {
   }
 
   /**
-   * The session with the gateway that a channel's full name leads to: this one, or one that ends with it, for what belongs to a gateway and to
-   * no channel, such as the shared objects that modulators there read.
+   * The session with the gateway of a channel's full name: this one, or one that ends with it. It is for what belongs to a gateway and to no
+   * channel, such as the shared objects that modulators there read.
    *
-   * @throws JechoError as what is opened on the channel
+   * @throws JechoError as `subscribe` and `produce` of the channel do
    */
   at(fullName: string, signal?: AbortSignal): Promise<Session> {
     return this.#ways.at(fullName, signal);
@@ -206,26 +205,26 @@ export class Session {
   }
 
   /**
-   * Makes an object to share with modulators, and with other sessions: they `attach` to its `id`. Without one it is random, and
-   * known to nobody who is not told. Where another session has shared the same id before, this is a further copy of that.
-   * It is there until it is closed, or the session is. So React is to make it in an effect that closes it again, or beside the session: it calls
-   * the initialiser of a state twice in development, and leaves the first object behind.
+   * Makes an object to share with modulators, and with other sessions, which `attach` to its `id`. Without one the id is random, and secret
+   * until it is told. Where another session has shared the same id before, this is a further copy of that object.
+   * It lives until it or the session is closed. In React, make it in an effect that closes it again, or beside the session: the initialiser of a
+   * state is called twice in development, which would leave the first object behind.
    *
    * @throws JechoError `OBJECT_INVALID` where the state is not plain data or has more than 65,536 characters, or the id does not have 1 to 64 characters;
-   * `ARGUMENT_INVALID` for an option that it does not have
+   * `ARGUMENT_INVALID` for an unknown option
    */
   share<S extends object>(state: S, options: ShareOptions = {}): SharedObject<S> {
     checkOptions<ShareOptions>("share()", options, SHARE);
     const object = this.#copies.share(state, options.id);
     const { state: is, error = new JechoError("CLOSED", "the session is closed") } = this.#status.now;
-    // Of a session that has ended nobody hears of it; the object itself can be used.
+    // Nobody hears of an object of a session that has ended; the object itself can be used.
     if (is === "closed" || is === "refused") object.notice({ is: "refused", endpoint: 0, reset: 0, error });
     return object;
   }
 
   /**
-   * A copy of an object that another session shares. A `prompt` one, the default, has each newer state as soon as it is there; a
-   * `lazy` one hears of newer versions, and has their state when `pull()` has fetched it.
+   * A copy of an object that another session shares. A `prompt` copy, the default, is sent each newer state; a `lazy` one is told of newer
+   * versions, and `pull()` fetches their state.
    *
    * @throws JechoError `OBJECT_UNKNOWN`, `OBJECT_INVALID`, `OVERLOADED`, `ARGUMENT_INVALID`, what ended the connection, or the signal's reason
    */
@@ -239,7 +238,7 @@ export class Session {
   }
 
   /**
-   * Ends every endpoint and the connection. Resolves when what was raised before has been through the modulators here and taken by the
+   * Ends every endpoint and the connection. Resolves when all raised events have been through the modulators here and taken by the
    * gateway, or after 30 s.
    */
   close(): Promise<void> {
@@ -247,7 +246,7 @@ export class Session {
       this.#copies.publish();
       this.#opener.queues?.finish();
       const error = new JechoError("CLOSED", "the session was closed");
-      // Whether what it raised was taken is not known any more.
+      // Whether its events were taken is not known any more.
       this.#questions.end(error);
       this.#closing = Promise.all([this.#ways.close(), this.#port.close()]).then(() => {});
       this.#setStatus(statusNow("closed"));
@@ -280,17 +279,17 @@ export class Session {
   }
 
   /**
-   * Endpoints that another device had open, where this session was made with its token.
+   * Endpoints that another device had open, for a session that was made with its token.
    *
-   * @throws JechoError `HANDOVER_INVALID`, `TIMED_OUT` where the other device does not answer, or what else refused the session
+   * @throws JechoError `HANDOVER_INVALID`, `TIMED_OUT` where the other device does not answer, or the error that refused the session
    */
   inheritance(): Promise<Inheritance> {
     return this.#inheritance.promise;
   }
 
   /**
-   * Resolves when everything that was raised before has been through the modulators here and taken by its gateway, or turned out to be
-   * wanted by nobody.
+   * Resolves when all events that were raised before have been through the modulators here, and have been taken by the gateway or are wanted by
+   * nobody.
    *
    * @throws JechoError `CLOSED`, or what refused the session
    */
@@ -300,9 +299,9 @@ export class Session {
   }
 
   /**
-   * Ends all connections of a subject, and has the gateway take none of the tokens that were made for it before now. Takes the right `kick`.
+   * Ends all connections of a subject. The gateway takes no token any more that was made for it before now. Needs the right `kick`.
    *
-   * @returns how many connections it had
+   * @returns number of connections that were ended
    * @throws JechoError `RIGHT_MISSING`, `CONNECTION_LOST`, `CLOSED`
    */
   async kick(subject: string): Promise<number> {
@@ -311,8 +310,7 @@ export class Session {
   }
 
   /**
-   * Asks the gateway for its channels, the channels derived of them, and the resources of modulators. Takes
-   * the right `inspect` for the pattern.
+   * Asks the gateway for its channels, their derived channels, and the resources of modulators. Needs the right `inspect` for the pattern.
    *
    * @param pattern of the channels' names, as in a right: `*` stands for one segment, and `**` at the end for one or more. Default: all
    * @throws JechoError `RIGHT_MISSING`, `ARGUMENT_INVALID` where that is no pattern, `CONNECTION_LOST`, `CLOSED`
@@ -338,14 +336,14 @@ export class Session {
   }
 
   #post(request: PortRequest): void {
-    // What the closed session's endpoints had is gone with it.
+    // Requests of a closed session's endpoints come too late.
     if (this.#status.isClosed) return;
     this.#copies.publish();
     this.#port.post(request);
   }
 
   #notice(notice: PortNotice): void {
-    // What was still on its way when the session was closed.
+    // The notice was on its way when the session was closed.
     if (this.#status.isClosed) return;
     switch (notice.is) {
       case "status":
@@ -388,7 +386,7 @@ export class Session {
         return;
       case "refused": {
         const isCopy = this.#copies.has(notice.endpoint);
-        // Nobody waits for what is shared.
+        // Nobody waits for a shared object to be opened.
         if (!this.#endpoints.refused(notice) && isCopy) this.#failed(notice.error);
         return;
       }
@@ -423,7 +421,7 @@ export class Session {
     this.#status.tell();
   }
 
-  /** Ends the session, and rejects what was asked of it. */
+  /** Ends the session, and rejects all that waits for it. */
   #end(error: JechoError): void {
     this.#questions.end(error);
     this.#inheritance.reject(error);
