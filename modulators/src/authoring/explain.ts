@@ -1,6 +1,7 @@
 import type { Type } from "@jecho/shared";
 import { compileFor } from "../tiers/compiled/compiler.ts";
 import { costText } from "../tiers/compiled/cost.ts";
+import { GivenData } from "../tiers/compiled/given-data.ts";
 import { Refusal } from "../tiers/compiled/refusal.ts";
 import type { HandlerPair, Modulator } from "./modulator.ts";
 
@@ -30,7 +31,7 @@ export interface ModulatorExplanation {
 export function explainModulator(handler: HandlerPair | Modulator, type: Type): ModulatorExplanation {
   const { source, parameters = null, objects = {} } = "modulator" in handler ? handler.modulator : handler;
   const states = Object.fromEntries(Object.entries(objects).map(([name, { state }]) => [name, state]));
-  const verdict = compileFor(source, type, { parameters, objects: states });
+  const verdict = compileFor(source, type, GivenData.of(parameters, states));
   if (verdict instanceof Refusal) {
     const { why, line, column } = verdict;
     return { isCompiled: false, why, line, column, cost: "", reads: [], bytes: 0 };

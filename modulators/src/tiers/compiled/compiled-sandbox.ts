@@ -17,6 +17,7 @@ import { MOST_PER_RUN } from "./cost.ts";
 import type { EventContainer } from "./event-container.ts";
 import { EventWindow } from "./event-window.ts";
 import { fieldOf } from "./fields.ts";
+import { GivenData } from "./given-data.ts";
 import { KeptArrays, MOST_BYTES } from "./kept-arrays.ts";
 import { type KeptEvent, KeptEvents } from "./kept-events.ts";
 import { LeavingEvents } from "./leaving-events.ts";
@@ -121,13 +122,10 @@ class CompiledSandbox implements Sandbox {
       source,
       input,
       output,
-      parameters: JSON.parse(parameters === "" ? "null" : parameters),
+      data: GivenData.read(parameters, objects),
       queueEvents: this.#limits.queueEvents,
     });
-    for (const { name, version, state } of objects) {
-      this.#instances.begin(name, state);
-      this.#own.set(name, version);
-    }
+    for (const { name, version } of objects) this.#own.set(name, version);
     for (const schema of schemas) this.addType(schema);
     this.behind(new Array<number>(behind).fill(0));
     this.#window.showClock(timeMs);

@@ -1,4 +1,4 @@
-import type { Type } from "@jecho/shared";
+import { JechoError, type Type } from "@jecho/shared";
 import type { EventsFrame, Stretch } from "@jecho/shared/internal";
 import { typeOf } from "../../running/known-types.ts";
 import type { Declared, Limits } from "../../sandbox/sandbox.ts";
@@ -7,16 +7,9 @@ import { type ConcernedModulator, LocalTier } from "../local/local-tier.ts";
 import type { HostClock } from "../periods.ts";
 import type { InstallRequest, StateUpdate, TierEvents } from "../tier.ts";
 import { compiledEngine } from "./compiled-sandbox.ts";
-import {
-  type CompiledProgram,
-  canRead,
-  compileFor,
-  type GivenData,
-  readText,
-  type TextVerdict,
-} from "./compiler.ts";
+import { type CompiledProgram, canRead, compileFor, readText, type TextVerdict } from "./compiler.ts";
 import { type CostFormula, costText, MOST_PER_RUN, overlong, stepsFor } from "./cost.ts";
-import { dataAt, shapeOf, shapeText } from "./data-shape.ts";
+import { GivenData } from "./given-data.ts";
 import { GuardedChannel } from "./guarded-channel.ts";
 import type { Guard } from "./guards.ts";
 import { Refusal } from "./refusal.ts";
@@ -43,6 +36,8 @@ export interface LeavingModulator {
 
 interface Compiled {
   request: InstallRequest;
+  /** What the request has of parameters and states. */
+  data: GivenData;
   /** The program by the type of its events; undefined for types that it cannot read, and is given none of. */
   readonly programs: Map<bigint, CompiledProgram | undefined>;
   /** See `CheckedProgram`. */
@@ -88,9 +83,11 @@ export class CompiledTier extends LocalTier {
     if (this.#mostPerEvent === 0) return new Refusal("the producer has no modulator compiled");
     const { schema, further = [] } = request;
     if (schema === undefined) return new Refusal("events without a type are not compiled");
+    const data = dataOf(request);
+    if (data instanceof Refusal) return data;
     let known = "";
     for (const one of [schema, ...further]) {
-      const verdict = this.#verdictOn(request, typeOf(one));
+      const verdict = verdictOn({ request, data }, typeOf(one));
       if (verdict instanceof Refusal) return verdict;
       const { state = "" } = verdict ?? {};
       if (known !== "" && state !== "" && state !== known) return OTHER_FIELDS;
@@ -99,7 +96,7 @@ export class CompiledTier extends LocalTier {
       if (refusal !== undefined) return refusal;
     }
     // Constructing it makes an instance for the first type.
-    return this.#verdictOn(request, typeOf(schema)) === undefined
+    return verdictOn({ request, data }, typeOf(schema)) === undefined
       ? new Refusal("it cannot read the channel's events")
       : undefined;
   }
@@ -109,7 +106,9 @@ export class CompiledTier extends LocalTier {
     onInstalled?: (declared: Declared) => void,
   ): Promise<Declared> {
     const { derived, channel, schema, further = [] } = request;
-    const compiled: Compiled = { request, programs: new Map(), state: "", ready: true };
+    const data = dataOf(request);
+    if (data instanceof Refusal) throw new JechoError("MODULATOR_INVALID", data.message);
+    const compiled: Compiled = { request, data, programs: new Map(), state: "", ready: true };
     this.#leave(derived);
     this.#compiled.set(derived, compiled);
     this.#channelOf(channel).add(derived);
@@ -143,27 +142,20 @@ export class CompiledTier extends LocalTier {
   /** Modulators that cannot go on with this state; the others' is that from here on. */
   misfitsOfState({ object, version, state, derived: only = 0 }: StateUpdate): Misfit[] {
     if (state === "") return [];
-    // Many read the same object: the program of none is another one where the shape is not.
-    const shapes = new Map<string, string>();
-    const shapeIn = (json: string): string => {
-      const shape = shapes.get(json) ?? shapeOfState(json);
-      shapes.set(json, shape);
-      return shape;
-    };
     return this.#misfits(this.#compiled.keys(), compiled => {
       const { request } = compiled;
       const { modulator, derived } = request;
       if (only !== 0 && only !== derived) return undefined;
       const read = modulator.objects.filter(one => one.object === object && (!one.lazy || only !== 0));
       if (read.length === 0) return undefined;
-      const isAlike = read.every(one => shapeIn(one.state) === shapeIn(state));
+      const { shapeText } = compiled.data;
       const objects = modulator.objects.map(one => (read.includes(one) ? { ...one, version, state } : one));
       compiled.request = { ...request, modulator: { ...modulator, objects } };
+      for (const { name } of read) compiled.data = compiled.data.with(name, state);
+      const isAlike = compiled.data.shapeText === shapeText;
       for (const [token, program] of compiled.programs) {
         const isSame = program?.isChecked === false && isAlike;
-        const verdict = isSame
-          ? program
-          : program && this.#verdictOn(compiled.request, this.#typeOf(compiled, token));
+        const verdict = isSame ? program : program && verdictOn(compiled, this.#typeOf(compiled, token));
         if (verdict instanceof Refusal) return verdict;
         if (verdict !== undefined && verdict.state !== compiled.state)
           return new Refusal(`the shared object "${object}" makes a field of another kind`);
@@ -244,7 +236,7 @@ export class CompiledTier extends LocalTier {
   #learn(compiled: Compiled, schema: Uint8Array): Refusal | undefined {
     const type = typeOf(schema);
     if (compiled.programs.has(type.token)) return undefined;
-    const verdict = this.#verdictOn(compiled.request, type);
+    const verdict = verdictOn(compiled, type);
     if (verdict instanceof Refusal) return verdict;
     const { state = "" } = verdict ?? {};
     if (compiled.state !== "" && state !== "" && state !== compiled.state) return OTHER_FIELDS;
@@ -257,12 +249,11 @@ export class CompiledTier extends LocalTier {
   }
 
   /** The channel learns which events of this type concern the modulator, as its data are now. */
-  #enter({ request }: Compiled, writer: Type, { guards, cost }: CompiledProgram): void {
+  #enter({ request, data }: Compiled, writer: Type, { guards, cost }: CompiledProgram): void {
     const { derived, channel, modulator } = request;
     const text = readText(modulator.source);
     const reader = (text instanceof Refusal ? undefined : text.input) ?? writer;
-    const data = dataOf(modulator);
-    const program = { derived, guards, reader, dataAt: (path: string) => dataAt(data, path.split("\n")) };
+    const program = { derived, guards, reader, dataAt: (path: string) => data.at(path) };
     this.#channelOf(channel).set(writer, program, cost);
   }
 
@@ -292,18 +283,6 @@ export class CompiledTier extends LocalTier {
     if (channel?.size === 0) this.#channels.delete(number);
   }
 
-  /** @returns undefined where the modulator cannot read events of this type at all: it is given none, as everywhere */
-  #verdictOn({ modulator }: InstallRequest, writer: Type): TextVerdict | undefined {
-    const text = readText(modulator.source);
-    if (text instanceof Refusal) return text;
-    if (!canRead(text, writer)) return undefined;
-    try {
-      return compileFor(modulator.source, writer, dataOf(modulator));
-    } catch {
-      return new Refusal("its parameters, or a shared object's state, are not there as yet");
-    }
-  }
-
   /** The type with this token, which the modulator has a program for. */
   #typeOf({ request }: Compiled, token: bigint): Type {
     const { schema, further = [] } = request;
@@ -314,16 +293,23 @@ export class CompiledTier extends LocalTier {
   }
 }
 
-function dataOf({ parameters, objects }: InstallRequest["modulator"]): GivenData {
-  return {
-    parameters: JSON.parse(parameters === "" ? "null" : parameters) as unknown,
-    objects: Object.fromEntries(objects.map(({ name, state }) => [name, JSON.parse(state) as unknown])),
-  };
+/** @returns undefined where the modulator cannot read events of this type at all: it is given none, as everywhere */
+function verdictOn(
+  { request, data }: Pick<Compiled, "request" | "data">,
+  writer: Type,
+): TextVerdict | undefined {
+  const { source } = request.modulator;
+  const text = readText(source);
+  if (text instanceof Refusal) return text;
+  return canRead(text, writer) ? compileFor(source, writer, data) : undefined;
 }
 
-/** The shape of a state as text; "" where there is none as yet. */
-function shapeOfState(json: string): string {
-  return json === "" ? "" : shapeText(shapeOf(JSON.parse(json)));
+function dataOf({ modulator: { parameters, objects } }: InstallRequest): GivenData | Refusal {
+  try {
+    return GivenData.read(parameters, objects);
+  } catch {
+    return new Refusal("its parameters, or a shared object's state, are not there as yet");
+  }
 }
 
 /** Whether a guard compares with a value of a shared object. */

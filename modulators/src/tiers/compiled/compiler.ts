@@ -3,8 +3,8 @@ import { fieldKinds } from "../../sandbox/field-kinds.ts";
 import { ENGINE } from "./builtins.ts";
 import { type CheckedAgainst, type CheckedProgram, checkProgram } from "./check.ts";
 import type { CodeGlobal } from "./code.ts";
-import { dataAt, shapeOf, shapeText } from "./data-shape.ts";
 import { encodeModule } from "./encoder.ts";
+import type { GivenData } from "./given-data.ts";
 import { type ModuleText, readModule } from "./module-text.ts";
 import { Refusal } from "./refusal.ts";
 import { refusalOfCheck } from "./static-checks.ts";
@@ -51,29 +51,20 @@ export function readText(source: string): ModuleText | Refusal {
 export function compileText(source: string, writer: Type, data: GivenData): TextVerdict {
   const { text, number } = textOf(source);
   if (text instanceof Refusal) return text;
-  const [parameters, objects] = [shapeOf(data.parameters), shapeOf(data.objects)];
-  const key = `${number} ${writer.token} ${shapeText(parameters)} ${shapeText(objects)}`;
+  const key = `${number} ${writer.token} ${data.shapeText}`;
   const paths = pinned.get(key) ?? new Set();
   if (!pinned.has(key)) keep(pinned, key, paths);
-  const valueAt = (path: string): unknown => dataAt(data, path.split("\n"));
-  const full = (): string => `${key} ${JSON.stringify(Array.from(paths, path => [path, valueAt(path)]))}`;
+  const full = (): string => `${key} ${JSON.stringify(Array.from(paths, path => [path, data.at(path)]))}`;
   let verdict = verdicts.get(full());
   if (verdict === undefined) {
     const pin = (path: string): unknown => {
       paths.add(path);
-      return valueAt(path);
+      return data.at(path);
     };
-    verdict = attempt(source, () => made(text, { writer, parameters, objects, pin }));
+    verdict = attempt(source, () => made(text, { writer, ...data.shapes, pin }));
     keep(verdicts, full(), verdict);
   }
   return verdict;
-}
-
-/** Values that a modulator is given. */
-export interface GivenData {
-  readonly parameters: unknown;
-  /** States of the shared objects, by their names. */
-  readonly objects: Readonly<Record<string, unknown>>;
 }
 
 /** Compiles a text for events of a type and for this very data, which the class' own checks have to let pass. */

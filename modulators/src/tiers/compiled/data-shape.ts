@@ -59,10 +59,3 @@ export function shapeText(shape: DataShape): string {
       return shape.is === "null" ? "0" : (shape.is[0] as string);
   }
 }
-
-/** The member of plain data that a path of names leads to. */
-export function dataAt(value: unknown, path: readonly string[]): unknown {
-  let found = value;
-  for (const name of path) found = (found as Record<string, unknown>)[name];
-  return found;
-}

@@ -2,8 +2,9 @@ import { JechoError, type Type } from "@jecho/shared";
 import { typeOf } from "../../running/known-types.ts";
 import { type CodeGlobal, DATA_KEY, QUEUE_KEY, VERSION_KEY } from "./code.ts";
 import { type CompiledProgram, compileText } from "./compiler.ts";
-import { bytesOfText, dataAt, shapeOf, shapeText } from "./data-shape.ts";
+import { bytesOfText } from "./data-shape.ts";
 import type { EventWindow, WindowText } from "./event-window.ts";
+import type { GivenData } from "./given-data.ts";
 import type { KeptEvent } from "./kept-events.ts";
 import { EventMaker } from "./made-events.ts";
 import { Refusal } from "./refusal.ts";
@@ -43,7 +44,7 @@ export interface InstancesOptions {
   /** Types that the class says it was written for, and makes. */
   readonly input: Type | undefined;
   readonly output: Type | undefined;
-  readonly parameters: unknown;
+  readonly data: GivenData;
   readonly queueEvents: number;
 }
 
@@ -55,32 +56,24 @@ export class ProgramInstances {
   #instances: ProgramInstance[] = [];
   /** Fields by their names. */
   readonly #fields = new Map<string, WebAssembly.Global>();
-  readonly #data: { readonly parameters: unknown; readonly objects: Record<string, unknown> };
+  #data: GivenData;
   /** How often each shared object has changed. */
   readonly #changes = new Map<string, number>();
-  #shape = "";
 
   constructor(options: InstancesOptions) {
     this.#options = options;
-    this.#data = { parameters: options.parameters, objects: {} };
+    this.#data = options.data;
   }
 
   addType(schema: Uint8Array): void {
     this.#types.push(typeOf(schema));
   }
 
-  /** Sets the state of a shared object at first. */
-  begin(name: string, state: string): void {
-    this.#data.objects[name] = JSON.parse(state);
-    this.#shape = shapeText(shapeOf(this.#data.objects));
-  }
-
   update(name: string, state: string): void {
-    this.#data.objects[name] = JSON.parse(state);
+    const { shapeText } = this.#data;
+    this.#data = this.#data.with(name, state);
     this.#changes.set(name, (this.#changes.get(name) ?? 0) + 1);
-    const shape = shapeText(shapeOf(this.#data.objects));
-    if (shape !== this.#shape) this.#instances = [];
-    this.#shape = shape;
+    if (this.#data.shapeText !== shapeText) this.#instances = [];
     for (const instance of this.#instances)
       if (instance !== undefined) Object.assign(instance, this.#dataOf(instance.program));
   }
@@ -147,7 +140,13 @@ export class ProgramInstances {
     const { input, output } = this.#options;
     const reader = input ?? writer;
     const read = reader.readerOf(writer);
-    return new EventMaker({ plans, writer, output: output ?? reader, read, dataAt: path => this.#at(path) });
+    return new EventMaker({
+      plans,
+      writer,
+      output: output ?? reader,
+      read,
+      dataAt: path => this.#data.at(path),
+    });
   }
 
   #globalsOf({ globals }: CompiledProgram): Record<string, WebAssembly.Global> {
@@ -165,15 +164,14 @@ export class ProgramInstances {
       data: data.map(({ key }) => {
         if (key === QUEUE_KEY) return this.#options.queueEvents;
         if (key.startsWith(VERSION_KEY)) return this.#changes.get(key.slice(VERSION_KEY.length)) ?? 0;
-        const value = this.#at(key.slice(DATA_KEY.length));
+        const value = this.#data.at(key.slice(DATA_KEY.length));
         return typeof value === "string" ? (bytesOfText(value)?.byteLength ?? 0) : Number(value);
       }),
-      texts: texts.map(({ at, path }) => ({ at, bytes: bytesOfText(`${this.#at(path)}`) as Uint8Array })),
+      texts: texts.map(({ at, path }) => ({
+        at,
+        bytes: bytesOfText(`${this.#data.at(path)}`) as Uint8Array,
+      })),
     };
-  }
-
-  #at(path: string): unknown {
-    return dataAt(this.#data, path.split("\n"));
   }
 }
 

@@ -1,7 +1,7 @@
 import { modulatorFrom } from "@jecho/modulators";
 import { modulatorTable } from "@jecho/modulators/internal";
 import { encodeEvent, type Type, type } from "@jecho/shared";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { Bench, CHANNEL, DERIVED, Reading, readings, sharedObject } from "./compiled-bench.ts";
 import { functionSource } from "./function-source.ts";
 
@@ -167,6 +167,34 @@ test("parameters that are null, or become a text or another kind of number, are 
   }
   expect(bench.stations).toEqual([2, 1, 2, 1, 2, 1]);
   expect(bench.placement?.tier).toBe("compiled");
+});
+
+test("a new state of a shared object is read once for all modulators that have it, whatever these do with it", async () => {
+  await using bench = new Bench();
+  const passing = "if (event.station === this.objects.wanted.stations[1]) super.enqueue(event);";
+  const texts = [`enqueue(event) { ${passing} }`, `n = 0; enqueue(event) { this.n++; ${passing} }`].flatMap(
+    body => [
+      body,
+      `static check(_, { wanted }) { if (wanted.stations[1] < 0) throw new Error("no"); } ${body}`,
+    ],
+  );
+  const objects = { wanted: sharedObject({ stations: [0, 0] }) };
+  for (const [i, body] of [...texts, ...texts].entries()) {
+    const source = `import { FifoModulator } from "jecho:moe"; export default class extends FifoModulator { ${body} }`;
+    await bench.install(modulatorFrom(source, { objects }), Reading.schema, DERIVED + i);
+    expect(bench.environment.placementOf(DERIVED + i)?.tier).toBe("compiled");
+  }
+  const parse = vi.spyOn(JSON, "parse");
+  // Of the second state the list is longer: another shape, another program.
+  for (const [version, stations] of [[2, [0, 1]] as const, [3, [0, 2, 0]] as const]) {
+    parse.mockClear();
+    const state = JSON.stringify({ stations, version });
+    bench.environment.update({ object: "wanted", version, state });
+    bench.enqueue(Reading, readings(0, 1, 2));
+    expect(parse.mock.calls).toEqual([[state]]);
+  }
+  parse.mockRestore();
+  expect(bench.stations).toEqual([...texts, ...texts].map(() => 1).concat([...texts, ...texts].map(() => 2)));
 });
 
 test("MOE-27: a field of its own that would be of another kind makes it go on in the host", async () => {

@@ -2,6 +2,7 @@ import { type } from "@jecho/shared";
 import { expect, test } from "vitest";
 import { compileText } from "../../../src/tiers/compiled/compiler.ts";
 import { costText } from "../../../src/tiers/compiled/cost.ts";
+import { GivenData } from "../../../src/tiers/compiled/given-data.ts";
 import { Refusal } from "../../../src/tiers/compiled/refusal.ts";
 import { functionSource } from "./function-source.ts";
 
@@ -27,7 +28,7 @@ const PARAMETERS = {
 };
 
 function verdictOn(source: string) {
-  return compileText(source, Reading, { parameters: PARAMETERS, objects: { wanted: { station: 1 } } });
+  return compileText(source, Reading, GivenData.of(PARAMETERS, { wanted: { station: 1 } }));
 }
 
 const ofClass = (body: string, before = ""): string =>
@@ -372,7 +373,7 @@ test("the cost is a bound over the lengths of the event's vectors, and names the
 
 test("a text that reads a parameter as a name is compiled for its value, and others for their shape alone", () => {
   const of = (text: string, field: string) =>
-    compileText(functionSource(text), Reading, { parameters: { field }, objects: {} });
+    compileText(functionSource(text), Reading, GivenData.of({ field }));
   const named = "(event, { parameters }) => event[parameters.field] > 3";
   const height = of(named, "height");
   expect(of(named, "station")).toMatchObject({ reads: ["station"] });
@@ -395,7 +396,7 @@ test("MOE-27: parameters that are read as names have verdicts for their own valu
   );
   const Point = type("Point", { x: "int32", y: "int32", z: "int32" });
   const readsOf = (a: string, b: string, c: string): readonly string[] => {
-    const verdict = compileText(text, Point, { parameters: { a, b, c }, objects: {} });
+    const verdict = compileText(text, Point, GivenData.of({ a, b, c }));
     if (verdict instanceof Refusal) throw verdict;
     return verdict.reads.toSorted();
   };

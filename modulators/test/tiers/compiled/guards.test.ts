@@ -1,6 +1,7 @@
 import { type } from "@jecho/shared";
 import { expect, test } from "vitest";
 import { compileText } from "../../../src/tiers/compiled/compiler.ts";
+import { GivenData } from "../../../src/tiers/compiled/given-data.ts";
 import type { Guard, GuardValue } from "../../../src/tiers/compiled/guards.ts";
 import { Refusal } from "../../../src/tiers/compiled/refusal.ts";
 import { functionSource } from "./function-source.ts";
@@ -10,7 +11,7 @@ const Reading = type("Reading", { station: "int32", celsius: "float64", place: "
 /** The guards of a text, as text. */
 function guardsOf(source: string): string[] {
   const parameters = { least: 1, most: 2, name: "a" };
-  const verdict = compileText(source, Reading, { parameters, objects: { wanted: { station: 1 } } });
+  const verdict = compileText(source, Reading, GivenData.of(parameters, { wanted: { station: 1 } }));
   if (verdict instanceof Refusal) throw verdict;
   return verdict.guards.map(textOf);
 }

@@ -1,6 +1,7 @@
 import { type } from "@jecho/shared";
 import { expect, test } from "vitest";
 import { compileFor } from "../../../src/tiers/compiled/compiler.ts";
+import { GivenData } from "../../../src/tiers/compiled/given-data.ts";
 import { Refusal } from "../../../src/tiers/compiled/refusal.ts";
 
 const Reading = type("Reading", { station: "uint32", celsius: "float32[]" });
@@ -15,7 +16,7 @@ ${before}
 export default class extends FifoModulator {
   ${body}
 }`;
-  const verdict = compileFor(source, Reading, { parameters, objects: { wanted: { above: 1 } } });
+  const verdict = compileFor(source, Reading, GivenData.of(parameters, { wanted: { above: 1 } }));
   return verdict instanceof Refusal ? verdict.message : "";
 }
 
