@@ -54,7 +54,7 @@ export abstract class CallChecker extends ArrayChecker {
         return this.inline(called, this.arguments(node, place), place, node);
       }
       if (object.is === "container")
-        return containerCall(object, name, this.arguments(node, place), node, this.parts.fuel);
+        return containerCall(object, name, this.#held(node, place), node, this.parts.fuel);
       if (object.is === "text") return this.#textCall(object.text, name, node, place);
       if (object.is === "list" || (object.is === "data" && object.shape.is === "list"))
         return this.#listCall(object, name, node, place);
@@ -106,6 +106,11 @@ export abstract class CallChecker extends ArrayChecker {
     if (name.endsWith(".of")) return this.numbers(name.slice(0, -".of".length) as NumberArray, args);
     const result = callBuiltin(name, args);
     return typeof result === "string" ? refuse(node, result) : result;
+  }
+
+  /** Arguments that a list or map is given: it tells undefined from NaN. */
+  #held(node: CallExpression, place: CodePlace): KnownValue[] {
+    return this.arguments(node, place).map(one => (one.is === "number" ? this.sure(one, node) : one));
   }
 
   protected arguments(node: CallExpression, place: CodePlace): KnownValue[] {

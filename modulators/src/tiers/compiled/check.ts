@@ -39,6 +39,9 @@ const MOST_FIRST = 8192;
 /** Fields whose kind is only known by what is assigned to them: for each the text is looked through once more. */
 const MOST_LEARNED = 32;
 
+/** Fields that hold events. */
+const EVENT_KINDS: ReadonlySet<FieldKind["is"]> = new Set(["event", "list", "map"]);
+
 /** Types and shapes that a program is checked against. */
 export interface CheckedAgainst {
   /** The type that events were written with. */
@@ -65,7 +68,7 @@ export interface CheckedProgram {
   readonly stops: readonly Refusal[];
   /** Whether it counts its steps as it runs. */
   readonly isCounted: boolean;
-  /** Whether it keeps events beyond the call that they come with. */
+  /** Whether it keeps events beyond the call that they come with, or numbers in maps. */
   readonly keeps: boolean;
   /** Whether it is given one event at a time: what it makes lies where it makes that of the next one, or it keeps events. */
   readonly isAlone: boolean;
@@ -185,11 +188,11 @@ function checkOnce(
       node === undefined || made !== undefined || container !== undefined
         ? nothing("undefined")
         : checker.value(node, { scope: inner, hasThis: true, loops: 1 });
-    const kind = made?.kind ?? container ?? firstKind(value) ?? learned.get(name);
+    const kind = made?.kind ?? learned.get(name) ?? container ?? firstKind(value);
     if (kind === undefined && value.is !== "nothing")
       return refuse(
         node as Node,
-        `the field "${name}" is compiled where it begins as a number, true, false, undefined, a typed array, [] or new Map()`,
+        `the field "${name}" is compiled where it begins as a number, true, false, undefined, a typed array, [], new Map() or new Set()`,
       );
     if (isTiming(name) && kind?.is !== "number")
       throw new Refusal(`"${name}" is compiled where it is a number from the beginning`);
@@ -221,6 +224,7 @@ function checkOnce(
   const leaving: CodeLocal = { type: "ref" };
   const dequeueCode = dequeue && checker.dequeue(dequeue, leaving, done);
   const keeps = [...fields.values()].some(({ globals }) => globals.some(({ type }) => type === "ref"));
+  const keepsEvents = [...fields.values()].some(({ kind }) => kind !== undefined && EVENT_KINDS.has(kind.is));
   const others = [...before, ...event.code];
   const guards = fields.size > 0 ? [] : guardsOf({ body, others, answer, fields: event.numbers });
   const isStopped = op("i32.eq", get(answer), i32(ANSWER.broken));
@@ -291,7 +295,7 @@ function checkOnce(
     stops: fuel.stops,
     isCounted: fuel.isUsed,
     keeps,
-    isAlone: keeps || outputs.plans.some(({ parts: all }) => all.some(({ from }) => from === "array")),
+    isAlone: keepsEvents || outputs.plans.some(({ parts: all }) => all.some(({ from }) => from === "array")),
     state: [...fields.values()].map(fieldText).join(),
     guards,
     isChecked: text.checks.size > 0,
@@ -304,12 +308,13 @@ function firstKind(value: KnownValue): FieldKind | undefined {
   return value.is === "boolean" ? { is: "boolean" } : undefined;
 }
 
-/** `[]` or `new Map()`, as what a field holds at first. */
+/** `[]`, `new Map()` or `new Set()`, as what a field holds at first. */
 function firstContainer(node: Expression): FieldKind | undefined {
   if (node.type === "ArrayExpression" && node.elements.length === 0) return { is: "list" };
-  const isMap =
-    node.type === "NewExpression" && node.callee.type === "Identifier" && node.callee.name === "Map";
-  return isMap && node.arguments.length === 0 ? { is: "map" } : undefined;
+  if (node.type !== "NewExpression" || node.callee.type !== "Identifier" || node.arguments.length > 0)
+    return undefined;
+  const { name } = node.callee;
+  return name === "Map" ? { is: "map" } : name === "Set" ? { is: "set" } : undefined;
 }
 
 /** `new Float32Array(3)`, as what a field holds at first. */

@@ -14,11 +14,11 @@ import {
 import { TIMINGS } from "./class-text.ts";
 import { readText } from "./compiler.ts";
 import { MOST_PER_RUN } from "./cost.ts";
-import type { EventContainer } from "./event-container.ts";
 import { EventWindow } from "./event-window.ts";
 import { fieldOf } from "./fields.ts";
 import { GivenData } from "./given-data.ts";
 import { KeptArrays, MOST_BYTES } from "./kept-arrays.ts";
+import type { KeptContainer } from "./kept-container.ts";
 import { type KeptEvent, KeptEvents } from "./kept-events.ts";
 import { LeavingEvents } from "./leaving-events.ts";
 import { PassQueue } from "./pass-queue.ts";
@@ -266,9 +266,11 @@ class CompiledSandbox implements Sandbox {
     this.#keptBytes = 0;
     for (const global of program.globals)
       if (global.type === "ref")
-        this.#keptBytes += (instances.valueOf(global) as KeptEvent | EventContainer | null)?.heldBytes ?? 0;
+        this.#keptBytes += (instances.valueOf(global) as KeptEvent | KeptContainer | null)?.heldBytes ?? 0;
     if (this.#keptBytes > MOST_BYTES)
-      throw new StoppedProgram(new Refusal("it keeps events of more bytes than are compiled"));
+      throw new StoppedProgram(
+        new Refusal("it keeps events, or numbers in maps, of more bytes than are compiled"),
+      );
   }
 
   /**

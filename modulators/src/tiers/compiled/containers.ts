@@ -1,12 +1,21 @@
 import type { Expression, MemberExpression, Node } from "acorn";
-import { type Code, type CodeLocal, call, get, many, op, set } from "./code.ts";
-import { KEEPING } from "./fields.ts";
+import { type Code, type CodeLocal, call, f64, get, i32, many, op, set } from "./code.ts";
+import { type ContainerKind, KEEPING, LearnedField } from "./fields.ts";
 import type { Fuel } from "./fuel.ts";
-import { booleanOf, intOf, type KnownValue, nothing, wide } from "./known.ts";
+import {
+  booleanOf,
+  intOf,
+  type KnownNumber,
+  type KnownValue,
+  maybeOf,
+  nothing,
+  numberOf,
+  wide,
+} from "./known.ts";
 import { refuse } from "./refusal.ts";
 
 /*
- * Lists and maps that a field of the modulator holds events in. The tier has them, and does what the language does with them.
+ * Lists, maps and sets that a field of the modulator holds. The tier has them, and does what the language does with them.
  */
 
 type KnownContainer = Extract<KnownValue, { is: "container" }>;
@@ -21,18 +30,24 @@ function itself({ field }: KnownContainer): Code {
   return { is: "getGlobal", global: global as Extract<Code, { is: "getGlobal" }>["global"] };
 }
 
-/** `list.length`, `map.size` */
+/** `list.length`, `map.size`, `set.size` */
 export function sizeOf(container: KnownContainer): KnownValue {
   return intOf(call("count", itself(container)), { lo: 0, hi: MOST_ENTRIES });
 }
 
-/** `const [first] = container`: the event of a list, or the key and the event of a map, or undefined. */
+/** `const [first] = container`, of events: the event of a list, or the key and the event of a map, or undefined. */
 export function firstOf(container: KnownContainer): KnownValue {
   const ref: CodeLocal = { type: "ref" };
   const effects = [set(ref, call("first", itself(container)))];
   if (container.kind === "list") return { is: "kept", ref, effects };
-  const key: CodeLocal = { type: "ref" };
-  return { is: "entry", ref, key, effects: [...effects, set(key, call("firstKey", itself(container)))] };
+  const key = firstKeyOf(container);
+  return { is: "entry", ref, key: key.ref, effects: [...effects, ...key.effects] };
+}
+
+/** The first key of a map or set, or undefined. */
+export function firstKeyOf(container: KnownContainer): Extract<KnownValue, { is: "key" }> {
+  const ref: CodeLocal = { type: "ref" };
+  return { is: "key", ref, effects: [set(ref, call("firstKey", itself(container)))] };
 }
 
 /** The map whose first key an expression is: `map.keys().next().value`. */
@@ -77,9 +92,15 @@ export function containerCall(
 ): KnownValue {
   const [first, second] = args;
   const it = itself(container);
-  const isList = container.kind === "list";
+  const { kind, field } = container;
+  // Of a map that is empty at first, this tells what it holds.
+  if (
+    kind === "map" &&
+    ((name === "get" && args.length === 1) || (name === "set" && second?.is === "number"))
+  )
+    throw new LearnedField(field.name, { is: "numbers" });
   const ref: CodeLocal = { type: "ref" };
-  switch (`${container.kind}.${name}/${args.length}`) {
+  switch (`${kind}.${name}/${args.length}`) {
     case "list.push/1": {
       const event = eventIn(first as KnownValue, node, fuel);
       const size = sizeOf(container) as Extract<KnownValue, { is: "number" }>;
@@ -90,8 +111,16 @@ export function containerCall(
     }
     case "list.shift/0":
       return { is: "kept", ref, effects: [set(ref, call("shift", it))] };
+    case "map.clear/0":
+    case "numbers.clear/0":
+    case "set.clear/0":
+      return nothing("undefined", [call("clear", it)]);
     case "map.has/1":
-    case "map.delete/1": {
+    case "map.delete/1":
+    case "numbers.has/1":
+    case "numbers.delete/1":
+    case "set.has/1":
+    case "set.delete/1": {
       const key = keyIn(first as KnownValue, node);
       return booleanOf(many(...key.effects, call(name === "has" ? "has" : "remove", it, get(key.ref))));
     }
@@ -100,22 +129,55 @@ export function containerCall(
       const event = eventIn(second as KnownValue, node, fuel);
       if (first?.is === "key")
         return refuse(node, "an event is kept by a key that is computed where it is compiled");
-      return nothing("undefined", [
-        ...key.effects,
-        ...event.effects,
-        call("add", it, get(key.ref), get(event.ref)),
-      ]);
+      const effects = [...key.effects, ...event.effects, call("add", it, get(key.ref), get(event.ref))];
+      return { is: "changed", effects };
+    }
+    case "numbers.get/1":
+      return numberAt(it, keyIn(first as KnownValue, node));
+    case "numbers.set/2":
+    case "set.add/1": {
+      const key = keyIn(first as KnownValue, node);
+      const value = kind === "set" ? numberOf(f64(0)) : second;
+      if (value?.is !== "number" || value.maybe)
+        return refuse(
+          node,
+          "a map that numbers are read from or put into is compiled where it holds no more than these",
+        );
+      const effects = [...key.effects, call("addNumber", it, get(key.ref), wide(value))];
+      return { is: "changed", effects };
     }
     default:
-      return refuse(node, `this call of ${name} of a ${isList ? "list" : "map"} of events is not compiled`);
+      return refuse(node, `this call of ${name} of ${nameOfContainer(kind)} is not compiled`);
   }
+}
+
+export function nameOfContainer(kind: ContainerKind): string {
+  return kind === "set" ? "a set" : kind === "numbers" ? "a map of numbers" : `a ${kind} of events`;
+}
+
+/** `map.get(key)` of a map of numbers. NaN stands for undefined; where it comes, the map is asked whether that is what it holds. */
+function numberAt(it: Code, { ref, effects }: HeldReference): KnownNumber {
+  const found: CodeLocal = { type: "f64" };
+  const look = [...effects, set(found, call("numberAt", it, get(ref)))];
+  const test: Code = {
+    is: "if",
+    test: op("f64.eq", get(found), get(found)),
+    yes: [i32(1)],
+    no: [call("has", it, get(ref))],
+    type: "i32",
+  };
+  const value = numberOf(get(found));
+  return { ...maybeOf(many(...look, value.code)), found: { test: many(...look, test), value } };
 }
 
 /** An event that came in, or was kept, in a variable. The program stops where it is undefined. */
 function eventIn(value: KnownValue, node: Node, fuel: Fuel): HeldReference {
   if (value.is === "event") return newestIn(value);
   if (value.is !== "kept")
-    return refuse(node, "lists and maps in a field are compiled where they hold events");
+    return refuse(
+      node,
+      "lists and maps in a field are compiled where they hold events, and maps where they hold numbers",
+    );
   const isThere = fuel.stopIf(op("ref.is_null", get(value.ref)), node, "undefined is kept as an event");
   return { ref: value.ref, effects: [...value.effects, isThere] };
 }

@@ -263,8 +263,12 @@ export abstract class ExpressionChecker extends ObjectChecker {
     return refuse(node, `whether ${nameOf(a)} equals ${nameOf(b)} is not compiled`);
   }
 
-  /** Whether an object or undefined is undefined; undefined for other values. */
+  /** Whether what may be undefined is; undefined for other values. */
   #isUndefined(value: KnownValue, isAsked: boolean): Code | undefined {
+    if (value.is === "number" && value.found !== undefined) {
+      const { test } = value.found;
+      return isAsked ? op("i32.eqz", test) : many({ is: "drop", value: test }, i32(0));
+    }
     const isMaybe = value.is === "reference" || value.is === "kept" || value.is === "entry";
     if (!isMaybe && (value.is !== "object" || value.present === undefined)) return undefined;
     return isAsked ? op("i32.eqz", truthOfMaybe(value)) : many(...value.effects, i32(0));
@@ -311,7 +315,8 @@ export abstract class ExpressionChecker extends ObjectChecker {
     }
     if (node.operator === "??" && left.is === "number" && right.is === "number") {
       // Of an element it is known whether it is there; a field's undefined is NaN here, as its NaN is.
-      if (left.found === undefined) return refuse(node, "?? is compiled behind an element of a vector");
+      if (left.found === undefined)
+        return refuse(node, "?? is compiled behind an element of a vector, or a number of a map");
       const { test, value } = left.found;
       const code: Code = { is: "if", test, yes: [wide(value)], no: [wide(right)], type: "f64" };
       return right.maybe ? maybeOf(code) : numberOf(code);

@@ -13,9 +13,12 @@ import {
 /** Kinds of the parts of an object that outlives the expression that made it, by their names. */
 export type RecordParts = ReadonlyMap<string, "number" | "boolean">;
 
-/** What a field of the modulator holds: a number or a boolean; or undefined, or an object of these; or undefined, or a part of the data, or an event; or a typed array; or a list or map of events. */
+/** A list or map of events, a map of numbers, or a set. */
+export type ContainerKind = "list" | "map" | "numbers" | "set";
+
+/** What a field of the modulator holds: a number or a boolean; or undefined, or an object of these; or undefined, or a part of the data, or an event; or a typed array; or a list or map of events, a map of numbers or a set. */
 export type FieldKind =
-  | { readonly is: "number" | "boolean" | "event" | "list" | "map" }
+  | { readonly is: "number" | "boolean" | "event" | ContainerKind }
   | { readonly is: "record"; readonly parts: RecordParts }
   | { readonly is: "reference"; readonly path: string }
   | { readonly is: "array"; readonly array: TypedArray };
@@ -63,6 +66,8 @@ export function fieldOf(name: string, kind: FieldKind | undefined): CodeField {
       case "event":
       case "list":
       case "map":
+      case "numbers":
+      case "set":
         return [global("ref", "value")];
       case "array":
         return [global("i32", "start"), global("i32", "length")];
@@ -111,6 +116,8 @@ export function valueOfField(field: CodeField): KnownValue {
       return { is: "vector", vector: vector as EventVector, effects: [] };
     case "list":
     case "map":
+    case "numbers":
+    case "set":
       return { is: "container", kind: kind.is, field };
     case "event": {
       const ref: CodeLocal = { type: "ref" };

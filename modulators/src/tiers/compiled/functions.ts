@@ -13,7 +13,16 @@ import { type Code, type CodeLabel, type CodeLocal, get, many, set } from "./cod
 import { firstOf } from "./containers.ts";
 import { effectsOf } from "./expressions.ts";
 import { foldedTest, isNothing } from "./facts.ts";
-import { type Binding, booleanOf, CodeScope, type KnownValue, kept, nothing, wide } from "./known.ts";
+import {
+  type Binding,
+  booleanOf,
+  CodeScope,
+  type KnownValue,
+  kept,
+  keptMaybe,
+  nothing,
+  wide,
+} from "./known.ts";
 import { type CheckedParts, type CodePlace, nameOf } from "./members.ts";
 import type { FunctionNode } from "./module-text.ts";
 import { refuse } from "./refusal.ts";
@@ -231,7 +240,7 @@ export abstract class FunctionChecker extends CallChecker {
     }
     const value = this.value(node, place);
     if (value.is === "list") return value.items;
-    if (value.is === "container") return [firstOf(value)];
+    if (value.is === "container" && (value.kind === "list" || value.kind === "map")) return [firstOf(value)];
     return value.is === "data"
       ? this.itemsOf(value, node)
       : refuse(node, `${nameOf(value)} is not taken apart as a list where it is compiled`);
@@ -242,6 +251,10 @@ export abstract class FunctionChecker extends CallChecker {
       if (isConstant) {
         if (value.code.is === "i32" || value.code.is === "f64")
           return { code: [], binding: { is: "constant", value } };
+        if (value.is === "number" && value.found !== undefined) {
+          const { code, read } = keptMaybe(value.found);
+          return { code, binding: { is: "constant", value: read } };
+        }
         const { local, read } =
           value.is === "number" ? kept(value) : { local: { type: "i32" as const }, read: value };
         const constant = value.is === "number" ? read : booleanOf(get(local));
@@ -287,7 +300,10 @@ function returnsIn(value: unknown): number {
 /** A value behind code that has to be run before it; undefined where it has no code of its own. */
 function behind(code: readonly Code[], value: KnownValue): KnownValue | undefined {
   if (code.length === 0) return value;
-  if (value.is === "number") return { ...value, code: many(...code, value.code), found: undefined };
+  if (value.is === "number") {
+    const found = value.found && { ...value.found, test: many(...code, value.found.test) };
+    return { ...value, code: many(...code, value.code), found };
+  }
   if (value.is === "boolean") return booleanOf(many(...code, value.code));
   return "effects" in value ? { ...value, effects: [...code, ...value.effects] } : undefined;
 }

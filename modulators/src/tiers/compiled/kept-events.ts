@@ -1,6 +1,6 @@
 import type { RunChunk } from "../../sandbox/sandbox.ts";
-import { EventContainer } from "./event-container.ts";
 import type { EventWindow } from "./event-window.ts";
+import { KeptContainer } from "./kept-container.ts";
 
 /** An event that a modulator keeps beyond the call that it came with. */
 export interface KeptEvent {
@@ -33,14 +33,17 @@ export class KeptEvents {
     pass: (event: KeptEvent): void => {
       this.#passed.push(event);
     },
-    makeContainer: () => new EventContainer(),
-    count: (of: EventContainer): number => of.count,
-    first: (of: EventContainer): KeptEvent | null => of.first,
-    firstKey: (of: EventContainer): unknown => of.firstKey,
-    shift: (of: EventContainer): KeptEvent | null => of.shift(),
-    add: (of: EventContainer, key: unknown, event: KeptEvent): void => of.add(key, event),
-    has: (of: EventContainer, key: unknown): boolean => of.has(key),
-    remove: (of: EventContainer, key: unknown): boolean => of.remove(key),
+    makeContainer: () => new KeptContainer(),
+    count: (of: KeptContainer): number => of.count,
+    first: (of: KeptContainer): unknown => of.first,
+    firstKey: (of: KeptContainer): unknown => of.firstKey,
+    shift: (of: KeptContainer): unknown => of.shift(),
+    add: (of: KeptContainer, key: unknown, event: KeptEvent): void => of.add(key, event),
+    addNumber: (of: KeptContainer, key: unknown, value: number): void => of.add(key, value),
+    has: (of: KeptContainer, key: unknown): boolean => of.has(key),
+    numberAt: (of: KeptContainer, key: unknown): number => of.numberAt(key),
+    remove: (of: KeptContainer, key: unknown): boolean => of.remove(key),
+    clear: (of: KeptContainer): void => of.clear(),
     numberKey: (key: number): number => key,
     booleanKey: (key: number): boolean => key !== 0,
     textKey: (at: number, length: number): string => this.#window.textAt(at, length),

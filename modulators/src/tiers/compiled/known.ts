@@ -1,6 +1,6 @@
-import { type Code, type CodeLocal, f64, get, i32, type LengthOf, op } from "./code.ts";
+import { type Code, type CodeLocal, f64, get, i32, type LengthOf, op, set } from "./code.ts";
 import type { DataShape } from "./data-shape.ts";
-import type { CodeField } from "./fields.ts";
+import type { CodeField, ContainerKind } from "./fields.ts";
 import type { FunctionNode } from "./module-text.ts";
 import { Refusal } from "./refusal.ts";
 
@@ -50,7 +50,7 @@ export interface KnownNumber {
   readonly int?: IntRange | undefined;
   /** Whether the number may be undefined, for which NaN stands. Such a number is used only where the language takes both alike. */
   readonly maybe: boolean;
-  /** Of an element that may be undefined: whether it is there, and the element then. */
+  /** Of an element, or a number of a map, that may be undefined: whether it is there, and the number then. */
   readonly found?: { readonly test: Code; readonly value: KnownNumber } | undefined;
 }
 
@@ -163,8 +163,10 @@ export type KnownValue =
   | { readonly is: "moe" }
   /** An event that was kept, or undefined, after these effects. */
   | { readonly is: "kept"; readonly ref: CodeLocal; readonly effects: readonly Code[] }
-  /** A list or map of events, which a field holds. */
-  | { readonly is: "container"; readonly kind: "list" | "map"; readonly field: CodeField }
+  /** A list, map or set, which a field holds. */
+  | { readonly is: "container"; readonly kind: ContainerKind; readonly field: CodeField }
+  /** That map or set again, which what changes it gives: nothing is done with it where it is compiled. */
+  | { readonly is: "changed"; readonly effects: readonly Code[] }
   /** The first entry that a map had then, or undefined, after these effects. */
   | {
       readonly is: "entry";
@@ -256,6 +258,23 @@ export function isInt(value: number): boolean {
 export function wide({ code, int }: KnownNumber): Code {
   if (int === undefined) return code;
   return code.is === "i32" ? f64(code.value) : op("f64.convert_i32_s", code);
+}
+
+/** The number, and whether it is there, in variables of their own. */
+export function keptMaybe({ test, value }: NonNullable<KnownNumber["found"]>): {
+  readonly code: Code[];
+  readonly read: KnownNumber;
+} {
+  const [isThere, local]: [CodeLocal, CodeLocal] = [{ type: "i32" }, { type: "f64" }];
+  const there: Code = {
+    is: "if",
+    test: get(isThere),
+    yes: [wide(value)],
+    no: [f64(Number.NaN)],
+    type: "f64",
+  };
+  const found = { test: get(isThere), value: numberOf(get(local)) };
+  return { code: [set(isThere, test), set(local, there)], read: { ...maybeOf(get(local)), found } };
 }
 
 /** The number in a variable of its own, to be read more than once: first the code that sets it. */

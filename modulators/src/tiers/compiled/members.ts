@@ -1,7 +1,7 @@
 import type { Expression, MemberExpression, Node, SpreadElement } from "acorn";
 import { builtinOf } from "./builtins.ts";
 import { type Code, type CodeLocal, f64, get, i32, many, op } from "./code.ts";
-import { firstOf, mapOfFirstKey, partOfEntry, sizeOf } from "./containers.ts";
+import { firstKeyOf, mapOfFirstKey, nameOfContainer, partOfEntry, sizeOf } from "./containers.ts";
 import type { DataPlaces } from "./data-places.ts";
 import { bytesOfText, type DataShape, MOST_MEMBERS, MOST_TEXT_BYTES } from "./data-shape.ts";
 import type { EventCode } from "./event-code.ts";
@@ -149,9 +149,8 @@ export abstract class MemberChecker {
     if (node.object.type === "Super") return refuse(node, "this member is not compiled");
     const mapOf = mapOfFirstKey(node);
     const map = mapOf && this.value(mapOf, place);
-    if (map?.is === "container" && map.kind === "map") {
-      const first = firstOf(map) as Extract<KnownValue, { is: "entry" }>;
-      return { is: "key", ref: first.key, effects: first.effects };
+    if (map?.is === "container" && map.kind !== "list") {
+      return firstKeyOf(map);
     }
     const object = this.value(node.object, place);
     if (node.optional && isNothing(object)) return nothing("undefined");
@@ -208,7 +207,7 @@ export abstract class MemberChecker {
       case "container":
         return name === (object.kind === "list" ? "length" : "size")
           ? sizeOf(object)
-          : refuse(node, `"${name}" of a ${object.kind} of events is not compiled`);
+          : refuse(node, `"${name}" of ${nameOf(object)} is not compiled`);
       case "nothing":
         // Where it is nothing to the end, the language throws.
         if (object.isUnlearned === true)
@@ -366,7 +365,9 @@ export function nameOf(value: KnownValue): string {
     case "kept":
       return "an event or undefined";
     case "container":
-      return `a ${value.kind} of events`;
+      return nameOfContainer(value.kind);
+    case "changed":
+      return "a map or set";
     case "entry":
       return "an entry or undefined";
     case "key":

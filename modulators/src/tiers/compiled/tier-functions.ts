@@ -18,18 +18,21 @@ export const TIER_FUNCTIONS = {
   markKept: { takes: [] },
   /** Lets an event through that was kept. */
   pass: { takes: ["ref"] },
-  /** Makes an empty list or map of events. */
+  /** Makes an empty list, map or set. */
   makeContainer: { takes: [], gives: "ref" },
   /** Of such a one: the number of its entries; the first one's event, and key; that event, which is taken out. */
   count: { takes: ["ref"], gives: "i32" },
   first: { takes: ["ref"], gives: "ref" },
   firstKey: { takes: ["ref"], gives: "ref" },
   shift: { takes: ["ref"], gives: "ref" },
-  /** Adds an event, in a list without a key. */
+  /** Adds an event, in a list without a key; or a number. */
   add: { takes: ["ref", "ref", "ref"] },
-  /** Whether there is such a key; takes it out. */
+  addNumber: { takes: ["ref", "ref", "f64"] },
+  /** Whether there is such a key; the number there, or NaN; takes the entry out, or all. */
   has: { takes: ["ref", "ref"], gives: "i32" },
+  numberAt: { takes: ["ref", "ref"], gives: "f64" },
   remove: { takes: ["ref", "ref"], gives: "i32" },
+  clear: { takes: ["ref"] },
   /** Keys: a number, a boolean, a text at an address and of so many bytes. */
   numberKey: { takes: ["f64"], gives: "ref" },
   booleanKey: { takes: ["i32"], gives: "ref" },

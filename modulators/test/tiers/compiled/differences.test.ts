@@ -56,6 +56,32 @@ test.each([
     ),
   ],
   [
+    "a map of numbers tells undefined from NaN, and finds -0 as 0",
+    ofClass(
+      `m = new Map();
+       enqueue(event) {
+         const key = -(event.station % 2);
+         const before = this.m.get(key);
+         if (before === undefined) this.m.set(key, NaN);
+         else if (before !== before) this.m.set(key, event.station);
+         else this.m.delete(key);
+         super.enqueue({ station: before > 0 ? 1 : before === undefined ? 2 : 3, celsius: Float32Array.of(this.m.size, this.m.get(-key) ?? -1) });
+       }`,
+    ),
+  ],
+  [
+    "a map whose first key goes has the next one first, and a key that is set again stays where it is",
+    ofClass(
+      `m = new Map(); met = new Set();
+       enqueue(event) {
+         this.m.set(event.station, event.station); this.met.add(event.station % 3);
+         if (this.m.size > 2) this.m.delete(this.m.keys().next().value);
+         const x = this.m.get(1) ?? 0;
+         if (this.met.size > 2) { this.met.clear(); super.enqueue({ station: x }); } else super.enqueue({ station: x + 100 });
+       }`,
+    ),
+  ],
+  [
     "a name with a line break is one name",
     '(event, { parameters }) => event.station === parameters["a\\nb"]',
   ],
@@ -63,7 +89,7 @@ test.each([
   const parameters = { "a\nb": 1, a: { b: 2 } };
   const [compiled, hosted] = await outcomes(async bench => {
     await bench.install(ofText(text, { parameters }));
-    bench.enqueue(Reading, readings(1, 5, 2));
+    bench.enqueue(Reading, readings(1, 5, 2, 0, 1, 2, 4, 3, 1, 1));
   });
   expect(compiled).toEqual(hosted);
 });

@@ -54,6 +54,7 @@ test.each([
   ["another time", "this.moe.clock() % 7", "this.moe.clock() % 5"],
   ["another period", "static periodMs = 12", "static periodMs = 24"],
   ["another entry of a map", "return entry[1];", "return this.list.shift();"],
+  ["another number of a map", "(+this.sums.get(", "(1 + this.sums.get("],
   ["a check that refuses less", "n < 3;", "n < 1e9;"],
 ] as const)("MOE-27: %s on one side alone is found by random programs", async (_, wrong, instead) => {
   const wronged = (text: string): string => text.replaceAll(wrong, instead);

@@ -61,7 +61,7 @@ test("MOE-27: one that keeps events of more bytes than are compiled goes on in t
   expect(bench.placement?.tier).toBe("compiled");
   bench.enqueue(Reading, [large(1)]);
   await bench.environment.settled();
-  expect(bench.placement?.why).toContain("events of more bytes than are compiled");
+  expect(bench.placement?.why).toContain("of more bytes than are compiled");
   expect(bench.impaired.map(({ code }) => code)).toEqual(["MODULATOR_RESTARTED"]);
 });
 
@@ -156,7 +156,23 @@ test("MOE-27: a list that grows and grows makes its modulator go on in the host,
   expect(bench.placement?.tier).toBe("compiled");
   for (let i = 0; i < 10; i++) bench.enqueue(Reading, [large(i)]);
   await bench.environment.settled();
-  expect(bench.placement?.why).toContain("events of more bytes than are compiled");
+  expect(bench.placement?.why).toContain("of more bytes than are compiled");
+  expect(bench.impaired.map(({ code }) => code)).toEqual(["MODULATOR_RESTARTED"]);
+});
+
+test("MOE-27: a map of numbers that grows and grows makes its modulator go on in the host, which is told", async () => {
+  const text = ofClass(
+    "last = new Map(); enqueue(event) { const last = this.last.get(event.station); this.last.set(event.station, event.station); if (last !== undefined) super.enqueue(event); }",
+  );
+  await using bench = new Bench();
+  await bench.install(modulatorFrom(text));
+  const stations = (from: number) => readings(...Array.from({ length: 2000 }, (_, i) => from + i));
+  for (let i = 0; i < 10; i++) bench.enqueue(Reading, stations(2000 * i));
+  bench.enqueue(Reading, readings(19_999, 20_000));
+  expect([bench.placement?.tier, bench.stations]).toEqual(["compiled", [19_999]]);
+  for (let i = 10; i < 20; i++) bench.enqueue(Reading, stations(2000 * i));
+  await bench.environment.settled();
+  expect(bench.placement?.why).toContain("of more bytes than are compiled");
   expect(bench.impaired.map(({ code }) => code)).toEqual(["MODULATOR_RESTARTED"]);
 });
 

@@ -158,6 +158,7 @@ class Writer {
   #isClass = false;
   /** The kind of the array that a field of the class holds. */
   #fieldArray = "";
+  #hasMaps = false;
   #makes = false;
   #hasReturn = true;
 
@@ -235,6 +236,7 @@ class Writer {
       "(this.kept === parameters.levels ? 1 : 2)",
     );
     this.#fieldArray = array;
+    const mapped = this.#random() < 0.4 ? this.#mapped() : "";
     const timed = this.#random() < 0.4 ? this.#timed() : undefined;
     const queued = timed === undefined && this.#random() < 0.3 ? this.#queued() : undefined;
     const pass =
@@ -258,7 +260,7 @@ class Writer {
     const last = `if (${this.#probe()}) ${pass};\n    this.seen = ${this.#bool(1)};\n    ${this.#assignment()}`;
     const out = last.replace("CHANGED", () => this.#changed()).replace("MADE", () => this.#madeEvent());
     const members = {
-      fields: `${fields}\n  ${output === "" && queued === undefined ? "let(event) { super.enqueue(event); }" : ""}`,
+      fields: `${fields}\n  ${mapped}\n  ${output === "" && queued === undefined ? "let(event) { super.enqueue(event); }" : ""}`,
       enqueue: `enqueue(event) {\n    const { parameters } = this;\n${body}\n    ${out}\n  }`,
     };
     members.enqueue += `\n${timed?.members ?? queued?.members ?? ""}`;
@@ -266,16 +268,29 @@ class Writer {
     return queued === undefined ? text : text.replaceAll("FifoModulator", "Modulator");
   }
 
+  /** Fields that hold maps of numbers and sets. */
+  #mapped(): string {
+    this.#readable.push("this.sums.size", "(this.met.size * 2)");
+    for (let i = 0; i < 3; i++) {
+      const key = this.#key();
+      this.#readable.push(
+        `(this.sums.get(${key}) ?? ${this.#pick(LITERALS)})`,
+        `(+this.sums.get(${key}))`,
+        `(this.sums.get(${key}) ${this.#pick(["===", "!=="])} ${this.#pick(["undefined", "null"])} ? 3 : 4)`,
+        `(this.${this.#pick(["sums", "met"])}.has(${key}) ? 1 : 2)`,
+      );
+    }
+    this.#hasMaps = true;
+    return "sums = new Map();\n  met = new Set();";
+  }
+
+  #key(): string {
+    return this.#pick(["event.name", "event.word", "event.flag", "event.byte", "event.wide", this.#leaf()]);
+  }
+
   /** The parts of a class that has events wait its own way. */
   #queued(): { readonly statics: string; readonly pass: string; readonly members: string } {
-    const key = this.#pick([
-      "event.name",
-      "event.word",
-      "event.flag",
-      "event.byte",
-      "event.wide",
-      this.#leaf(),
-    ]);
+    const key = this.#key();
     this.#readable.push("this.list.length", "this.map.size", `(this.map.has(${key}) ? 1 : 2)`);
     const test = (): string =>
       this.#pick(["this.seen", "this.n % 3 > 0", "this.map.size > 1", "this.list.length > 2"]);
@@ -456,6 +471,7 @@ class Writer {
   }
 
   #statement(depth: number): string {
+    if (this.#hasMaps && this.#random() < 0.15) return this.#counted();
     if (this.#isClass && this.#random() < 0.1) return this.#held();
     const kind = Math.floor(this.#random() * 17);
     if (kind === 16) return this.#random() < 0.5 ? this.#several() : this.#part();
@@ -621,6 +637,29 @@ class Writer {
         return `let ${name} = 0; if (this.kept !== parameters.levels) { ${name} = 1; this.kept = parameters.levels; }`;
       },
       () => `if (${this.#bool(0)}) this.kept = undefined;`,
+    ])();
+  }
+
+  /** What is done with maps of numbers and sets. */
+  #counted(): string {
+    const [name, key] = [this.#name(), this.#key()];
+    return this.#pick([
+      () => `this.sums.set(${key}, ${this.#number(2)});`,
+      () => `this.sums.set(${key}, (this.sums.get(${key}) ?? ${this.#leaf()}) + ${this.#number(1)});`,
+      () => {
+        this.#readable.push(`(${name} ?? ${this.#leaf()})`, `(+${name})`, `(${name} === undefined ? 5 : 6)`);
+        return `const ${name} = this.sums.get(${key}); if (${name} === undefined || ${name} < ${this.#leaf()}) this.sums.set(${key}, ${this.#number(1)});`;
+      },
+      () => {
+        this.#readable.push(name);
+        return `let ${name} = ${this.#leaf()}; if (this.${this.#pick(["sums", "met"])}.delete(${key})) ${name}++;`;
+      },
+      () => {
+        const held = this.#pick(["sums", "met"]);
+        return `if (this.${held}.size > 2) this.${held}.delete(this.${held}.keys().next().value);`;
+      },
+      () => `if (!this.met.has(${key})) { this.met.add(${key}); ${this.#assignment()} }`,
+      () => `if (this.met.size > 3) this.${this.#pick(["sums", "met"])}.clear();`,
     ])();
   }
 

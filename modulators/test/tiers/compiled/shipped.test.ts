@@ -42,7 +42,7 @@ test("of the modulators that README, pages, examples and the template show these
       "modulators/docs/README.md, 1": "compiled",
       "modulators/docs/README.md, 2": "compiled",
       "modulators/docs/README.md, 3": "compiled",
-      "modulators/docs/README.md, 4": "this call of get of a map of events is not compiled",
+      "modulators/docs/README.md, 4": "compiled",
       "modulators/docs/README.md, 5": "compiled",
       "react/README.md": "compiled",
     }
