@@ -92,7 +92,7 @@ class FieldIndex {
     if (value === undefined) for (const entry of this.#all) visit(entry);
     else if (Number.isNaN(value)) for (const entry of this.#orNaN) visit(entry);
     else {
-      for (const entry of this.#equal.get(value) ?? NONE) visit(entry);
+      if (this.#equal.size > 0) for (const entry of this.#equal.get(value) ?? NONE) visit(entry);
       if (this.#ranges.size > 0) this.#ranges.around(value, visit);
     }
   }

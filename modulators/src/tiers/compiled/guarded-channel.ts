@@ -12,6 +12,10 @@ interface TypePrograms {
   readonly bound: CostBound;
 }
 
+/** A program alone that takes so few steps is called with all of so many events: to look up which of them concern it would take longer. */
+const FEW_STEPS = 128;
+const MANY_EVENTS = 64;
+
 /** The compiled modulators of one channel, so that a run meets only those that it may concern. */
 export class GuardedChannel {
   readonly #modulators = new Set<number>();
@@ -44,8 +48,13 @@ export class GuardedChannel {
   }
 
   /** The modulators that a run concerns; undefined for all. */
-  concerned({ token }: EventsFrame | LentRun, events: Stretch): readonly ConcernedModulator[] | undefined {
-    return this.#types.get(token)?.index.concerned(events);
+  concerned(run: EventsFrame | LentRun, events: Stretch): readonly ConcernedModulator[] | undefined {
+    const { token, count } = run;
+    const { index, bound } = this.#types.get(token) ?? {};
+    const isAlone = this.#modulators.size === 1 && count >= MANY_EVENTS;
+    if (isAlone && bound !== undefined && bound.stepsFor(count, bytesOf(run)) <= FEW_STEPS * count)
+      return undefined;
+    return index?.concerned(events);
   }
 
   /** Whether each modulator may be given a run, whatever it costs there: no more than so many steps for an event, and for all. */
@@ -55,8 +64,7 @@ export class GuardedChannel {
     const bound = this.#types.get(run.token)?.bound;
     if (bound === undefined) return true;
     const { count } = run;
-    const bytes = run instanceof LentRun ? bytesOf(run.stretch()) : run.end - run.start;
-    const steps = bound.stepsFor(count, bytes);
+    const steps = bound.stepsFor(count, bytesOf(run));
     if (steps <= mostPerEvent) return true;
     return steps <= mostPerRun && bound.stepsFor(1, largestOf(run.stretch())) <= mostPerEvent;
   }
@@ -72,7 +80,9 @@ export class GuardedChannel {
   }
 }
 
-function bytesOf({ bounds, first, end }: Stretch): number {
+function bytesOf(run: EventsFrame | LentRun): number {
+  if (!(run instanceof LentRun)) return run.end - run.start;
+  const { bounds, first, end } = run.stretch();
   return (bounds[2 * end - 1] as number) - (bounds[2 * first] as number);
 }
 

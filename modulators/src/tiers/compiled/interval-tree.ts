@@ -35,8 +35,9 @@ export class IntervalTree<T extends Interval> {
   around(point: number, visit: (interval: T) => void): void {
     this.#looks += this.#loose.size + this.#gone.size;
     if (this.#looks > 4 * (this.#sorted.length + this.#loose.size)) this.#make();
-    for (const interval of this.#loose)
-      if (interval.least <= point && point <= interval.most) visit(interval);
+    if (this.#loose.size > 0)
+      for (const interval of this.#loose)
+        if (interval.least <= point && point <= interval.most) visit(interval);
     this.#find(point, visit, 0, this.#sorted.length);
   }
 

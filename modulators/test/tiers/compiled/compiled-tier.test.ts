@@ -514,6 +514,27 @@ test("MOE-29, PROV-2: a modulator that a run does not concern is not called, and
   expect(bench.seen).toEqual([3, 4, 6, 7]);
 });
 
+test("MOE-29: a modulator of few steps that is alone is called with all of many events, for that costs less than to look them up", async () => {
+  const many = readings(...Array.from({ length: 64 }, (_, i) => 100 + i));
+  const cheap = modulatorFrom(event => event.station === 7);
+  const dear = modulatorFrom(
+    event => event.station === 7 && event.celsius.some((v: number) => Math.sin(v) > 0),
+  );
+  await using bench = new Bench();
+  await bench.install(cheap);
+  bench.enqueue(Reading, many);
+  expect([bench.seen, bench.unseen]).toEqual([[64], 0]);
+  bench.enqueue(Reading, many.slice(1));
+  expect(bench.unseen).toBe(1);
+  await bench.install(cheap, Reading.schema, DERIVED + 1);
+  bench.enqueue(Reading, many);
+  expect(bench.unseen).toBe(2);
+  await using other = new Bench();
+  await other.install(dear);
+  other.enqueue(Reading, many);
+  expect([other.placement?.tier, other.unseen]).toEqual(["compiled", 1]);
+});
+
 test("MOE-29, PROV-2: one that comes later accounts for nothing that was raised before", async () => {
   await using bench = new Bench();
   const one = modulatorFrom(event => event.station === 7);
