@@ -64,6 +64,7 @@ const LATER = [
   "./inheritance.js",
   "./iteration.js",
   "./page-host.js",
+  "./session-handovers.js",
   "../concentrator/production.js",
   "./tiers/browser-environment.js",
   "./generated/worker-source.mjs",

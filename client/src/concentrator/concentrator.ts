@@ -184,7 +184,7 @@ export class Concentrator {
     this.#drainFirst();
     this.#parts.production.forget(port);
     for (const [, endpoint] of [...port.endpoints]) this.#closeEndpoint(endpoint);
-    this.#parts.handovers.forget(port);
+    this.#parts.questions.forget(port);
   }
 
   /** Sends everything but events that these requests cause in one message. */
@@ -293,8 +293,7 @@ export class Concentrator {
   #receive(frame: Frame): void {
     // The class is compared, for `kind` is a property of objects of many shapes, which is slower to read.
     if (frame instanceof EventsFrame) return this.#parts.reception.arrived(frame);
-    const { link, synchronous, routes, reception, openings, copies, handovers, questions, schemas } =
-      this.#parts;
+    const { link, synchronous, routes, reception, openings, copies, questions, schemas } = this.#parts;
     switch (frame.kind) {
       case "Processed":
         synchronous.answered(frame);
@@ -336,7 +335,7 @@ export class Concentrator {
         return link.send({ kind: "Surveyed", request: frame.request, uses });
       }
       case "Yield": {
-        const yielded = handovers.yield(frame.request, frame.asked);
+        const yielded = questions.yield(frame);
         return yielded && this.#listener.yielded(yielded);
       }
       case "Inheritance":
@@ -407,12 +406,11 @@ export class Concentrator {
 
   /** The connection broke: where it comes back, events wait for the consumers that are expected back. */
   #interrupted(comesBack: boolean): void {
-    const { index, handovers, questions, synchronous, flow, production } = this.#parts;
+    const { index, questions, synchronous, flow, production } = this.#parts;
     const { deriving, outbox, hold, demands, modulation, feeds } = this.#production ?? {};
     const wanted = comesBack ? demands?.wanted() : undefined;
     deriving?.interrupted(index);
     const wereOpen = index.interrupted();
-    handovers.interrupted();
     questions.interrupted();
     synchronous.clear();
     outbox?.interrupted();

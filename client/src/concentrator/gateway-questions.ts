@@ -1,7 +1,16 @@
 import { JechoError } from "@jecho/shared";
-import type { HandoverToken, Kicked, Overview, TypeKnown, Types } from "@jecho/shared/internal";
+import {
+  type HandoverToken,
+  type Kicked,
+  type Overview,
+  refusal,
+  type TypeKnown,
+  type Types,
+  type Yield,
+} from "@jecho/shared/internal";
 import type { Answer, Question } from "../places/port.ts";
 import type { PortEnd } from "./endpoints/endpoint.ts";
+import type { Openings } from "./endpoints/openings.ts";
 import { Link, type LinkOptions } from "./link.ts";
 import type { SessionHandovers } from "./session-handovers.ts";
 
@@ -17,17 +26,19 @@ interface AskedQuestion {
 /** Sends sessions' questions to the gateway, and hands each answer to its session. */
 export class GatewayQuestions {
   readonly #link: Link;
-  readonly #handovers: SessionHandovers;
+  readonly #openings: Openings;
   readonly #options: LinkOptions;
   readonly #nextRequest: () => number;
   /** Questions by request. */
   readonly #questions = new Map<number, AskedQuestion>();
+  /** Undefined before a session has asked for a token. */
+  #handovers: SessionHandovers | undefined;
   /** Connections that only ask which gateway is at another address. */
   readonly #inquiries = new Set<Link>();
 
-  constructor(link: Link, handovers: SessionHandovers, options: LinkOptions, nextRequest: () => number) {
+  constructor(link: Link, openings: Openings, options: LinkOptions, nextRequest: () => number) {
     this.#link = link;
-    this.#handovers = handovers;
+    this.#openings = openings;
     this.#options = options;
     this.#nextRequest = nextRequest;
   }
@@ -41,7 +52,31 @@ export class GatewayQuestions {
     else if ("channel" in about) this.#link.send({ kind: "WantTypes", request, channel: about.channel });
     else if ("kick" in about) this.#link.send({ kind: "Kick", request, subject: about.kick });
     else if ("overview" in about) this.#link.send({ kind: "WantOverview", request, pattern: about.overview });
-    else this.#handovers.ask(port, request);
+    else void this.#askHandover(port, request);
+  }
+
+  async #askHandover(port: PortEnd, request: number): Promise<void> {
+    try {
+      const { SessionHandovers } = await import("./session-handovers.ts");
+      this.#handovers ??= new SessionHandovers(this.#link, this.#openings);
+    } catch (error) {
+      this.answered(request, JechoError.from(error, "CONNECTION_LOST"));
+    }
+    // The connection may have broken meanwhile.
+    if (this.#questions.has(request)) this.#handovers?.ask(port, request);
+  }
+
+  /** Another device takes over a session. @returns that session, unless it has ended before */
+  yield({ request, asked }: Yield): PortEnd | undefined {
+    const port = this.#handovers?.yield(request, asked);
+    const gone = "the session with this token is gone";
+    if (port === undefined) this.#link.send(refusal(request, new JechoError("HANDOVER_INVALID", gone)));
+    return port;
+  }
+
+  /** A session has ended. */
+  forget(port: PortEnd): void {
+    this.#handovers?.forget(port);
   }
 
   /** Connects to an address to ask which gateway is there, without telling it anything of this session. */
@@ -104,23 +139,22 @@ export class GatewayQuestions {
 
   /** The connection broke: its questions will not be answered. */
   interrupted(): void {
+    this.#handovers?.interrupted();
     for (const request of [...this.#questions.keys()]) this.answered(request, broken());
   }
 }
 
 function answerOf(frame: AnswerFrame): Answer {
   switch (frame.kind) {
-    case "HandoverToken":
-      return { token: frame.token, validMs: frame.validMs };
     case "TypeKnown":
       // The type itself goes to all sessions.
       return [];
     case "Types":
       return [...frame.tokens];
-    case "Kicked":
-      return { connections: frame.connections };
     case "Overview":
       return { overview: frame };
+    default:
+      return frame;
   }
 }
 

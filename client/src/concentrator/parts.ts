@@ -16,7 +16,6 @@ import { Link, type LinkOptions } from "./link.ts";
 import { ObjectCopies } from "./object-copies.ts";
 import type { RaisedEvents } from "./outgoing/outgoing.ts";
 import type { Production } from "./production-parts.ts";
-import { SessionHandovers } from "./session-handovers.ts";
 import { ToldSchemas } from "./told-schemas.ts";
 
 export interface ConcentratorOptions extends LinkOptions {
@@ -140,8 +139,7 @@ export function assemble(
     { index, link, flow, synchronous, production, nextRequest },
   );
   const copies = new ObjectCopies(index, link);
-  const handovers = new SessionHandovers(link, openings);
-  const questions = new GatewayQuestions(link, handovers, options, nextRequest);
+  const questions = new GatewayQuestions(link, openings, options, nextRequest);
   if (!loadsOverNetwork) production.load();
   return {
     index,
@@ -152,7 +150,6 @@ export function assemble(
     reception,
     openings,
     copies,
-    handovers,
     questions,
     schemas,
     production,

@@ -4,7 +4,7 @@ import type { PortEnd } from "./endpoints/endpoint.ts";
 import type { Openings } from "./endpoints/openings.ts";
 import type { Link } from "./link.ts";
 
-/** Sessions of this process that other devices may take over. */
+/** Sessions of this process that other devices may take over. A page loads this with the first token that it asks for. */
 export class SessionHandovers {
   readonly #link: Link;
   readonly #openings: Openings;
@@ -29,11 +29,7 @@ export class SessionHandovers {
    */
   yield(request: number, asked: number): PortEnd | undefined {
     const port = this.#askers.get(asked);
-    if (port === undefined) {
-      const gone = new JechoError("HANDOVER_INVALID", "the session with this token is gone");
-      this.#link.send({ kind: "Refused", request, code: gone.number, message: gone.message });
-      return undefined;
-    }
+    if (port === undefined) return undefined;
     const places = [];
     const copies = [];
     for (const [, endpoint] of [...port.endpoints]) {

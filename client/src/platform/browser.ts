@@ -39,12 +39,12 @@ export function onNetworkChange(changed: () => void): () => void {
   return () => globalThis.removeEventListener?.("online", changed);
 }
 
-const acts: (() => void)[] = [];
-const turns = new MessageChannel();
-turns.port1.onmessage = () => acts.shift()?.();
-
 /** Calls back when what has come in meanwhile has been seen to: by a message, for a hidden page's timers wait up to a minute. */
 export function laterTurn(act: () => void): void {
-  acts.push(act);
-  turns.port2.postMessage(undefined);
+  const { port1, port2 } = new MessageChannel();
+  port1.onmessage = () => {
+    port1.close();
+    act();
+  };
+  port2.postMessage(0);
 }

@@ -31,10 +31,10 @@ export class Endpoints {
   readonly #early = new Map<number, (() => void)[]>();
   /** Hands a run to a consumer, from its event `first` on, until all endpoints are closed. */
   readonly receive = (number: number, frame: EventsFrame, first: number): void => {
-    const early = this.#early.size === 0 ? undefined : this.#early.get(number);
+    const early = this.#early.get(number);
     if (early === undefined) return this.#endpoints.get(number)?.receive?.(frame, first);
     const copy = frame.copy();
-    early.push(() => this.#endpoints.get(number)?.receive?.(copy, first));
+    early.push(() => this.receive(number, copy, first));
   };
 
   /** @param onClosed called when one has been closed */
@@ -109,7 +109,7 @@ export class Endpoints {
   notice(number: number, notice: PortNotice): void {
     const early = this.#early.get(number);
     if (early === undefined) this.#endpoints.get(number)?.notice(notice);
-    else early.push(() => this.#endpoints.get(number)?.notice(notice));
+    else early.push(() => this.notice(number, notice));
   }
 
   opened(notice: Extract<PortNotice, { is: "opened" }>): void {

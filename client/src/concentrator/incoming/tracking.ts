@@ -98,9 +98,7 @@ interface Known {
   readonly makers: Few<bigint, true>;
   /** Whether anything was made of its events, by the present modulator or one before it. */
   wasMade: boolean;
-  /** Number of known sources that are made of it. */
-  derived: number;
-  /** Ordinal of the newest of these whose events were handed on; 0 for none. */
+  /** Ordinal of the newest one of these whose output was handed on; 0 for none. */
   newest: number;
   heard: number;
 }
@@ -210,7 +208,7 @@ export class Tracker {
     const had = Math.max(0, Math.min(count, before + 1 - raised));
     if (known === undefined) return { had, missing: this.#hasBeenAway && before === 0 ? raised - 1 : 0 };
     if (isRepeated(known, source, run)) return { had: count, missing: 0 };
-    known.newest = known.derived;
+    known.newest = known.makers.size;
     const missing = Math.max(0, run.after - known.through);
     reach(known, source, run.accounted);
     return { had, missing };
@@ -312,7 +310,7 @@ export class Tracker {
       if (known !== undefined) {
         known.mayBeginEarlier = false;
         known.wasMade = true;
-        known.newest = known.derived;
+        known.newest = known.makers.size;
         if (Number(through) >= known.through) known.by = source;
         reach(known, of, Number(through));
       }
@@ -383,7 +381,7 @@ export class Tracker {
       origin.wasMade = true;
       if (!origin.makers.has(maker)) this.#madeBy(maker, origin.makers);
     }
-    const ordinal = origin === undefined ? 0 : ++origin.derived;
+    const ordinal = origin?.makers.size ?? 0;
     this.#newest = { source, raised, origin, ordinal, heard: 0 };
     this.#reached.set(source.name, this.#newest);
   }
@@ -407,15 +405,20 @@ export class Tracker {
     let known = this.#known.get(source.name);
     if (known === undefined) {
       const [through, mayBeginEarlier] = this.#hasBeenAway && !endedBefore ? [0, false] : [begin, true];
-      known = { source, through, by: 0n, mayBeginEarlier, ...unmade(), heard: 0 };
+      known = {
+        source,
+        through,
+        by: 0n,
+        mayBeginEarlier,
+        makers: new Few(),
+        wasMade: false,
+        newest: 0,
+        heard: 0,
+      };
       this.#known.set(source.name, known);
     }
     return known;
   }
-}
-
-function unmade(): Pick<Known, "makers" | "wasMade" | "derived" | "newest"> {
-  return { makers: new Few(), wasMade: false, derived: 0, newest: 0 };
 }
 
 /** The first output of a raw source begins behind this event. */
