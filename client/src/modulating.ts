@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from "node:child_process";
+import { createInterface } from "node:readline";
 import type { ModulatorOptions } from "@jecho/modulators";
 import { Backoff } from "./concentrator/backoff.ts";
 
@@ -31,11 +32,13 @@ const RESTART = { firstMs: 1000, mostMs: 20_000 };
  *
  * @param address `HOST:PORT` of the gateway, or `https://HOST:PORT`
  * @param token by which the gateway knows it
+ * @param say is given each line that it says, for the gateway's log
  * @param modulators how it runs them
  */
 export function startModulating(
   address: string,
   token: string,
+  say: (line: string) => void = console.error,
   modulators: ModulatorOptions = {},
 ): ModulatingProcess {
   const order: ModulatingOrder = { address, token, modulators };
@@ -53,17 +56,18 @@ export function startModulating(
   };
   const start = (): void => {
     const child = fork(new URL("./modulation/modulating-main.ts", import.meta.url), {
-      stdio: ["ignore", "ignore", "inherit", "ipc"],
+      stdio: ["ignore", "ignore", "pipe", "ipc"],
       // It asks for the gateway that has started it, on its own machine, whose certificate is for the names that others know it by.
       ...(address.startsWith("https:") && {
         env: { ...process.env, NODE_TLS_REJECT_UNAUTHORIZED: "0", NODE_NO_WARNINGS: "1" },
       }),
     });
     running = child;
+    if (child.stderr !== null) createInterface(child.stderr).on("line", say);
     child.on("error", error => {
       // What is sent to one that is at its end does not reach it.
       if (child.pid !== undefined || running !== child) return;
-      console.error(`the process for modulators cannot be started: ${error.message}`);
+      say(`the process for modulators cannot be started: ${error.message}`);
       gone();
     });
     child.once("message", () => {

@@ -9,7 +9,7 @@ const gateway = await createGateway({
   port: Number(port),
   historyFile,
   drainMs: 60_000,
-  modulating: (address, token) => startModulating(address, token, PATIENT),
+  modulating: (address, token, say) => startModulating(address, token, say, PATIENT),
 });
 process.send?.(gateway.address);
 await new Promise(resolve => process.once("message", resolve));

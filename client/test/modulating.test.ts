@@ -24,7 +24,7 @@ async function modulatesAfter(failing: () => Promise<void>): Promise<void> {
   // More than a pipe takes in before somebody reads: what is sent to one that has ended fails.
   const trusted = ["x".repeat(1 << 20)];
   await using rig = await startRig({
-    modulating: (address, token) => startModulating(address, token, { ...PATIENT, trusted }),
+    modulating: (address, token, say) => startModulating(address, token, say, { ...PATIENT, trusted }),
   });
   await failing();
   process.execPath = execPath;
@@ -63,6 +63,16 @@ test("MOE-18: a process for modulators that ends at once, time after time, is st
 test("MOE-18: one that cannot be started is tried again, and the gateway runs meanwhile", async () => {
   process.execPath = join(folder, "nothing");
   await modulatesAfter(() => Promise.resolve());
+});
+
+test("MOE-18: what the process for modulators says goes into the gateway's log", async () => {
+  const lines: string[] = [];
+  const ignore = (): void => {};
+  await using _ = await startRig({
+    log: { debug: ignore, info: ignore, warn: (_, line) => lines.push(line), error: ignore },
+    modulating: (address, _, say) => startModulating(address, "a token of no gateway's", say),
+  });
+  expect(lines).toContainEqual(expect.stringContaining("modulators: modulators are not run: "));
 });
 
 test("MOE-18: a gateway closes while its process for modulators is waited for", async () => {

@@ -1,5 +1,5 @@
 import type { ConnectOptions, Modulator, Placement } from "@jecho/client";
-import { type ModulatingProcess, startModulating } from "@jecho/client/modulating";
+import { startModulating } from "@jecho/client/modulating";
 import type { GatewayOptions } from "@jecho/server";
 import { PATIENT, type Rig, startRig } from "./rig.ts";
 
@@ -7,8 +7,8 @@ export type Place = Placement["at"];
 
 export const PLACES: readonly Place[] = ["producer", "gateway", "consumer"];
 
-export const startPatient = (address: string, token: string): ModulatingProcess =>
-  startModulating(address, token, PATIENT);
+export const startPatient: NonNullable<GatewayOptions["modulating"]> = (address, token, say) =>
+  startModulating(address, token, say, PATIENT);
 
 /** A rig in which modulators run in one place. `producing` is for the sessions of its producers. */
 export async function rigAt(

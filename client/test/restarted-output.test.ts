@@ -76,7 +76,7 @@ export default class extends FifoModulator {
 test("PROV-7: what a modulator makes again at a restarted gateway comes to nobody twice, however far each consumer was", async () => {
   const limits = { ...PATIENT.limits, timeShare: 1, shareWindowMs: 60_000 };
   await using rig = await startRig({
-    modulating: (address, token) => startModulating(address, token, { limits }),
+    modulating: (address, token, say) => startModulating(address, token, say, { limits }),
   });
   await using far = await startCutter(rig.gateway.address);
   await using behind = await startCutter(rig.gateway.address);

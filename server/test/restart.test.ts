@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
@@ -50,6 +51,15 @@ test("F11: SIGTERM ends the command in an orderly way, telling its clients", asy
   expect(await end(child, "SIGTERM")).toBe(0);
   const [event] = (await closed) as [CloseEvent];
   expect(event.code).toBe(4000);
+});
+
+test("SIGHUP ends no gateway, which says what is read again without it", async () => {
+  const child = fork(COMMAND, ["gateway", "--port", "0"], { stdio: ["ignore", "ignore", "pipe", "ipc"] });
+  const said = once(createInterface(child.stderr as Readable), "line");
+  await once(child, "message");
+  child.kill("SIGHUP");
+  expect((await said)[0]).toContain("SIGHUP changes nothing: certificate and keys are read again");
+  expect(await end(child, "SIGTERM")).toBe(0);
 });
 
 test("HIST-5, F28: of two gateways on one history file the second refuses to start, until the first has been killed", async () => {

@@ -8,7 +8,7 @@ export function addReload(program: Command, screen: Screen): void {
     .argument("<pid>", "the process that jecho gateway --workers names when it starts")
     .summary("exchanges a gateway's workers one by one")
     .description(
-      "Has a gateway with workers end and start them again one by one, with its settings read again; its log says when that is done. No event is lost. The same as SIGHUP.",
+      "Has a gateway with workers end and start them again one by one, with its settings read again; its log says when that is done. No event is lost. The same as SIGHUP; a gateway without workers goes on as it is, and says so in its log.",
     )
     .action((pid: string) => {
       if (!/^[1-9]\d*$/.test(pid)) throw new UsageError(`"${pid}" is no process`);

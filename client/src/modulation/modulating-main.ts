@@ -19,4 +19,4 @@ process.once("message", ({ address, token, modulators }: ModulatingOrder) => {
   process.once("disconnect", end);
 });
 // A signal for all of the gateway's processes is the gateway's to act on: it has this one finish first.
-for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => {});
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});

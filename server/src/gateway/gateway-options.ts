@@ -102,9 +102,10 @@ export interface GatewayOptions extends GatewayLimits {
   readonly installTimeoutMs?: number;
   /**
    * Starts a process beside the gateway that runs modulators for producers that run none or no more: the client library's
-   * `startModulating`. Without one they run with their consumers. It is given the gateway's address, `HOST:PORT` or `https://HOST:PORT`, and what to show there.
+   * `startModulating`. Without one they run with their consumers. It is given the gateway's address, `HOST:PORT` or `https://HOST:PORT`, what to show there, and,
+   * where the gateway has a log, what takes the lines that the process says into it.
    */
-  readonly modulating?: (address: string, token: string) => Modulating;
+  readonly modulating?: (address: string, token: string, say?: (line: string) => void) => Modulating;
   /**
    * Time that `close` gives that process to finish confirmed events, and waiting events to reach consumers,
    * in milliseconds; 5,000 by default, 0 for not at all.

@@ -340,6 +340,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
   const modulating = options.modulating?.(
     certificate === undefined ? here : `https://${here}`,
     modulatingToken as string,
+    report && (line => report.warn({}, `modulators: ${line}`)),
   );
   if (modulating !== undefined) {
     const late = new Promise<void>(resolve => setTimeout(resolve, MODULATING_START_MS).unref());

@@ -30,6 +30,8 @@ Prints the settings that jecho gateway would have with these options, and where 
 see jecho gateway --help.`;
 
 const PARENT_MS = 500;
+const NO_RELOAD =
+  "SIGHUP changes nothing: certificate and keys are read again by themselves, other settings at the next start";
 
 /**
  * The command `jecho gateway`: runs a gateway until the process is told to end.
@@ -62,6 +64,7 @@ export async function runGateway(
       return runWorkers(process, workers, options, { log, say }).catch(failed);
     }
     silenceSqlite(process);
+    process.on("SIGHUP", () => log.warn({}, NO_RELOAD));
     const gateway = await createGateway({
       ...options,
       log,
