@@ -79,10 +79,9 @@ export class ProducerParty {
 
   /** Closes its producers, all of whose events have to come, and goes on with others in the same session. */
   async reopen(): Promise<void> {
-    const before = [...this.#sources];
     this.#note(await this.worker.call<Account[]>("reopen"), ({ confirmed }) => confirmed);
     const newest = Math.max(...this.#sources.map(({ life }) => life % URGENT_LIFE));
-    for (const source of before) source.isOver = source.life % URGENT_LIFE < newest;
+    for (const source of this.#sources) source.isOver = source.life % URGENT_LIFE < newest;
   }
 
   /** Ends this life. Only what it was told to be taken has to come. @returns what it raised */
