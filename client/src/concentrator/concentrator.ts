@@ -41,6 +41,10 @@ export class Concentrator {
   readonly #parts: Parts;
   /** Producers to be closed once their events are out. */
   readonly #closing = new Set<ProducerEndpoint>();
+  /** Producers that raise nothing more. */
+  readonly #leaving = new WeakSet<ProducerEndpoint>();
+  /** Resolve when such producers have gone. */
+  readonly #left = new Set<Promise<void>>();
   readonly #stopWatching: () => void;
   #wakes = false;
 
@@ -239,7 +243,20 @@ export class Concentrator {
     };
     // Modulators' output is counted by the producer, and a connection that breaks gives unconfirmed runs back to it.
     if (!production.modulation.takes(endpoint.channel) && !production.outbox.owes(endpoint.lanes)) close();
-    else void this.through().then(close);
+    else {
+      const left = this.#last(endpoint).then(close);
+      this.#left.add(left);
+      void left.then(() => this.#left.delete(left));
+    }
+  }
+
+  /** Resolves when a closing producer's events have been through the modulators here, which get a last period where no other producer feeds them. */
+  async #last(producer: ProducerEndpoint): Promise<void> {
+    const { index, production } = this.#parts;
+    this.#leaving.add(producer);
+    await this.through();
+    for (const other of index.producersNamed(producer.channel)) if (!this.#leaving.has(other)) return;
+    if (production.parts?.modulation.runs.endPeriods(producer.channel)) await this.through();
   }
 
   /** Ends the connection. Resolves when what was raised has been through the modulators here and taken, or after 30 s. */
@@ -251,7 +268,10 @@ export class Concentrator {
     this.#production?.raising.takeAll();
     this.#drained();
     this.#stopWatching();
-    if (link.isLive) await this.through();
+    if (link.isLive) {
+      await this.through();
+      await Promise.all(this.#left);
+    }
     link.close();
     questions.close();
     await this.#production?.modulation.close();

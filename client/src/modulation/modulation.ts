@@ -317,8 +317,13 @@ export class Modulation {
     };
     clearTimeout(installation.leaving);
     installation.leaving = returns ? setTimeout(leave, APART_MS) : undefined;
+    if (returns) return;
     // Events under way will not come again.
-    if (!returns) void this.runs.finished().then(leave);
+    const { loaded } = this.#environment;
+    void this.runs
+      .finished()
+      .then(() => (loaded.endPeriod(installation.hosted) ? this.runs.finished() : undefined))
+      .then(leave);
   }
 
   /** The connection broke: modulators stay, for their consumers are expected back. */

@@ -118,6 +118,14 @@ export class Runs {
     }
   }
 
+  /** The last events of a channel have been through its modulators: calls their periods. @returns whether any has one */
+  endPeriods(channel: string): boolean {
+    let isAny = false;
+    for (const { hosted } of this.#installed.madeOf(channel).keys())
+      if (this.#environment?.endPeriod(hosted)) isAny = true;
+    return isAny;
+  }
+
   /** Gives a modulator's output to the modulators behind it, in order. */
   #feed(
     installation: Installation,

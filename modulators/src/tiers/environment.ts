@@ -230,6 +230,10 @@ export class ModulatorEnvironment implements Environment {
     for (const tier of this.#tiers) tier.flow(derived, ready);
   }
 
+  endPeriod(derived: number): boolean {
+    return this.#tiers.some(tier => tier.endPeriod(derived));
+  }
+
   mostPerSecond(derived: number): number {
     return this.#tiers.reduce((most, tier) => most || tier.mostPerSecond(derived), 0);
   }

@@ -49,6 +49,16 @@ export class Periods {
     });
   }
 
+  /** Asks for a call now. @returns false for a modulator without a period */
+  now(derived: number): boolean {
+    const entry = this.#timers.get(derived);
+    if (entry === undefined) return false;
+    entry.stop?.();
+    entry.stop = undefined;
+    this.#fire(derived);
+    return true;
+  }
+
   clear(): void {
     for (const { stop } of this.#timers.values()) stop?.();
     this.#timers.clear();

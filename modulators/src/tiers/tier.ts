@@ -139,6 +139,9 @@ export interface Tier extends AsyncDisposable {
   /** Sets whether the transport is ready for events of a derived channel; until then it is. While it is not, events wait in the modulator. */
   flow(derived: number, ready: boolean): void;
 
+  /** Has the modulator's period called now, as its input ends. @returns false where it has none */
+  endPeriod(derived: number): boolean;
+
   /** The modulator's present `mostPerSecond`; 0 for all events. */
   mostPerSecond(derived: number): number;
 

@@ -90,7 +90,7 @@ export class Modulator {
     return undefined;
   }
 
-  /** `periodMs` have passed since the last call. */
+  /** `periodMs` have passed since the last call, or the last producer here has closed. */
   period(): void {}
 }
 

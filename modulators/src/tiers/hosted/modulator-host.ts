@@ -207,6 +207,10 @@ export class ModulatorHost implements Tier {
     });
   }
 
+  endPeriod(derived: number): boolean {
+    return this.#periods.now(derived);
+  }
+
   mostPerSecond(derived: number): number {
     return this.#roster.get(derived)?.mostPerSecond ?? 0;
   }

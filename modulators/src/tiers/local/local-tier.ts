@@ -294,6 +294,10 @@ export class LocalTier implements Tier {
     if (ready) this.#turn(local, () => local.running.flush());
   }
 
+  endPeriod(derived: number): boolean {
+    return this.#periods.now(derived);
+  }
+
   mostPerSecond(derived: number): number {
     return this.#modulators.get(derived)?.running.mostPerSecond ?? 0;
   }
