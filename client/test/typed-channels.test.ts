@@ -1,3 +1,4 @@
+import { setImmediate as laterTurn } from "node:timers/promises";
 import { type EventInfo, type JechoError, json, type Session, type Type, type } from "@jecho/client";
 import { typeFromFbs } from "@jecho/shared/fbs";
 import { expect, test } from "vitest";
@@ -131,6 +132,8 @@ test("type extension within a process: each of its consumers reads by its own ty
       .channel("grid", viewer as Type<{ step: number; values: Float32Array }>)
       .subscribe(event => inbox.put([event.step, event.values]));
   await expect.poll(() => producer.demand.total).toBe(2);
+  // What comes in the turn in which a consumer was opened waits for the next one, as a copy.
+  await laterTurn();
   producer.publish(GRIDS[1][1]);
   const seen = await inbox.take(2);
   expect(seen.map(([step, values]) => [step, ...values])).toEqual([

@@ -41,10 +41,6 @@ export class Concentrator {
   readonly #parts: Parts;
   /** Producers to be closed once their events are out. */
   readonly #closing = new Set<ProducerEndpoint>();
-  /** Producers that raise nothing more. */
-  readonly #leaving = new WeakSet<ProducerEndpoint>();
-  /** Resolve when such producers have gone. */
-  readonly #left = new Set<Promise<void>>();
   readonly #stopWatching: () => void;
   #wakes = false;
 
@@ -234,29 +230,7 @@ export class Concentrator {
       this.#closing.add(endpoint);
       return;
     }
-    const close = (): void => {
-      if (endpoint.state.is === "gone") return;
-      // Nobody else can tell consumers that come back of events that were not sent, as nobody listened.
-      for (const lane of endpoint.lanes) if (lane.isBegun && !lane.isPlaced) production.outbox.place(lane);
-      production.departures.add(endpoint.channel, endpoint.lanes);
-      this.#parts.openings.close(endpoint);
-    };
-    // Modulators' output is counted by the producer, and a connection that breaks gives unconfirmed runs back to it.
-    if (!production.modulation.takes(endpoint.channel) && !production.outbox.owes(endpoint.lanes)) close();
-    else {
-      const left = this.#last(endpoint).then(close);
-      this.#left.add(left);
-      void left.then(() => this.#left.delete(left));
-    }
-  }
-
-  /** Resolves when a closing producer's events have been through the modulators here, which get a last period where no other producer feeds them. */
-  async #last(producer: ProducerEndpoint): Promise<void> {
-    const { index, production } = this.#parts;
-    this.#leaving.add(producer);
-    await this.through();
-    for (const other of index.producersNamed(producer.channel)) if (!this.#leaving.has(other)) return;
-    if (production.parts?.modulation.runs.endPeriods(producer.channel)) await this.through();
+    production.departures.leave(endpoint, () => this.through());
   }
 
   /** Ends the connection. Resolves when what was raised has been through the modulators here and taken, or after 30 s. */
@@ -270,7 +244,7 @@ export class Concentrator {
     this.#stopWatching();
     if (link.isLive) {
       await this.through();
-      await Promise.all(this.#left);
+      await this.#production?.departures.gone();
     }
     link.close();
     questions.close();

@@ -164,7 +164,7 @@ export const createProduction: CreateProduction = ({
     feeds,
     raising,
     demands,
-    departures: new Departures(link),
+    departures: new Departures({ index, link, openings, modulation, outbox }),
     delegates,
     queuesOf,
     newPast,

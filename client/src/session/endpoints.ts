@@ -118,6 +118,8 @@ export class Endpoints {
     const opening = this.#openings.get(endpoint);
     if (opening === undefined || this.#early.has(endpoint)) return;
     opening.resolve();
+    // Only consumers have a handler.
+    if (this.#endpoints.get(endpoint)?.receive === undefined) return;
     const early: (() => void)[] = [];
     this.#early.set(endpoint, early);
     laterTurn(() => {

@@ -1,5 +1,19 @@
+import type { Modulation } from "../../modulation/modulation.ts";
+import type { ProducerEndpoint } from "../endpoints/endpoint.ts";
+import type { EndpointIndex } from "../endpoints/endpoint-index.ts";
+import type { Openings } from "../endpoints/openings.ts";
 import type { Link } from "../link.ts";
 import type { Lanes } from "./lane.ts";
+import type { Outbox } from "./outbox.ts";
+
+/** Parts that departures use. */
+interface DeparturesParts {
+  readonly index: EndpointIndex;
+  readonly link: Link;
+  readonly openings: Openings;
+  readonly modulation: Modulation;
+  readonly outbox: Outbox;
+}
 
 /** A closed producer and its last counts. */
 interface Departure {
@@ -15,19 +29,50 @@ const TOLD_MS = 60_000;
 const MOST_TOLD = 1024;
 
 /**
- * Producers of this process that were closed a short while ago. A gateway that is killed may have confirmed their last events without sending them on,
+ * Closes producers of this process, and remembers them for a short while: a gateway that is killed may have confirmed their last events without sending them on,
  * and the next one does not know them: it is told their last counts.
  */
 export class Departures {
-  readonly #link: Link;
+  readonly #parts: DeparturesParts;
+  /** Producers that raise nothing more, each until it has gone. */
+  readonly #leaving = new Map<ProducerEndpoint, Promise<void>>();
   #all: Departure[] = [];
 
-  constructor(link: Link) {
-    this.#link = link;
+  constructor(parts: DeparturesParts) {
+    this.#parts = parts;
   }
 
-  /** A producer of this channel is being closed. */
-  add(channel: string, { usual, urgent }: Lanes): void {
+  /** Closes a producer whose events are out. @param through resolves when they have been through the modulators here, and are taken */
+  leave(producer: ProducerEndpoint, through: () => Promise<void>): void {
+    const { openings, modulation, outbox } = this.#parts;
+    const { channel, lanes } = producer;
+    const close = (): void => {
+      this.#leaving.delete(producer);
+      if (producer.state.is === "gone") return;
+      // Nobody else can tell consumers that come back of events that were not sent, as nobody listened.
+      for (const lane of lanes) if (lane.isBegun && !lane.isPlaced) outbox.place(lane);
+      this.#add(channel, lanes);
+      openings.close(producer);
+    };
+    // Modulators' output is counted by the producer, and a connection that breaks gives unconfirmed runs back to it.
+    if (!modulation.takes(channel) && !outbox.owes(lanes)) close();
+    else this.#leaving.set(producer, this.#last(channel, through).then(close));
+  }
+
+  /** Modulators get a last period behind the events, where no other producer feeds them. */
+  async #last(channel: string, through: () => Promise<void>): Promise<void> {
+    const { index, modulation } = this.#parts;
+    await through();
+    for (const other of index.producersNamed(channel)) if (!this.#leaving.has(other)) return;
+    if (modulation.runs.endPeriods(channel)) await through();
+  }
+
+  /** Resolves when the producers that are being closed have gone. */
+  async gone(): Promise<void> {
+    await Promise.all(this.#leaving.values());
+  }
+
+  #add(channel: string, { usual, urgent }: Lanes): void {
     if (usual.raised + urgent.raised === 0) return;
     const [raised, raisedUrgent] = [BigInt(usual.raised), BigInt(urgent.raised)];
     this.#all.push({ channel, source: usual.source.id, raised, raisedUrgent, at: performance.now() });
@@ -39,6 +84,6 @@ export class Departures {
     const now = performance.now();
     this.#all = this.#all.filter(({ at }) => now - at < TOLD_MS);
     for (const { at, ...departed } of this.#all)
-      this.#link.send({ kind: "Departed", agoMs: Math.ceil(now - at), ...departed });
+      this.#parts.link.send({ kind: "Departed", agoMs: Math.ceil(now - at), ...departed });
   }
 }
