@@ -132,7 +132,7 @@ test("type extension within a process: each of its consumers reads by its own ty
       .channel("grid", viewer as Type<{ step: number; values: Float32Array }>)
       .subscribe(event => inbox.put([event.step, event.values]));
   await expect.poll(() => producer.demand.total).toBe(2);
-  // What comes in the turn in which a consumer was opened waits for the next one, as a copy.
+  // A run that comes in the turn of a consumer's opening waits for the next one, as a copy.
   await laterTurn();
   producer.publish(GRIDS[1][1]);
   const seen = await inbox.take(2);

@@ -31,7 +31,10 @@ export class Stranger {
     };
     socket.onmessage = ({ data }) => {
       if (this.#waiting.size === 0) return;
-      parseMessage(new Uint8Array(data as ArrayBuffer), frame => this.#waiting.get(frame.kind)?.(frame));
+      parseMessage(new Uint8Array(data as ArrayBuffer), frame => {
+        if (frame.kind === "Refused") for (const resolve of [...this.#waiting.values()]) resolve(frame);
+        else this.#waiting.get(frame.kind)?.(frame);
+      });
     };
   }
 
@@ -61,7 +64,7 @@ export class Stranger {
     if (!this.isClosed) this.#socket.send(message as Uint8Array<ArrayBuffer>);
   }
 
-  /** Resolves with the next frame of this kind, or when the connection has gone. */
+  /** Resolves with the next frame of this kind; undefined where something is refused, or the connection has gone. */
   next<K extends Frame["kind"]>(kind: K): Promise<Extract<Frame, { kind: K }> | undefined> {
     if (this.isClosed) return Promise.resolve(undefined);
     return new Promise(resolve => {

@@ -93,7 +93,7 @@ export function containerCall(
   const [first, second] = args;
   const it = itself(container);
   const { kind, field } = container;
-  // Of a map that is empty at first, this tells what it holds.
+  // This tells what a map holds that is empty at first.
   if (
     kind === "map" &&
     ((name === "get" && args.length === 1) || (name === "set" && second?.is === "number"))

@@ -16,7 +16,7 @@ export type RecordParts = ReadonlyMap<string, "number" | "boolean">;
 /** A list or map of events, a map of numbers, or a set. */
 export type ContainerKind = "list" | "map" | "numbers" | "set";
 
-/** What a field of the modulator holds: a number or a boolean; or undefined, or an object of these; or undefined, or a part of the data, or an event; or a typed array; or a list or map of events, a map of numbers or a set. */
+/** Content of a field of the modulator: a number or a boolean; or undefined, or an object of these; or undefined, or a part of the data, or an event; or a typed array; or a list or map of events, a map of numbers or a set. */
 export type FieldKind =
   | { readonly is: "number" | "boolean" | "event" | ContainerKind }
   | { readonly is: "record"; readonly parts: RecordParts }

@@ -1,6 +1,6 @@
 import type { KeptEvent } from "./kept-events.ts";
 
-/** What an entry of a list or map is: an event, or a number. */
+/** An entry of a list or map: an event, or a number. */
 type KeptValue = KeptEvent | number;
 
 interface KeptEntry {

@@ -50,7 +50,7 @@ export interface KnownNumber {
   readonly int?: IntRange | undefined;
   /** Whether the number may be undefined, for which NaN stands. Such a number is used only where the language takes both alike. */
   readonly maybe: boolean;
-  /** Of an element, or a number of a map, that may be undefined: whether it is there, and the number then. */
+  /** For an element, or a number of a map, that may be undefined: whether it is there, and the number if so. */
   readonly found?: { readonly test: Code; readonly value: KnownNumber } | undefined;
 }
 
