@@ -22,6 +22,10 @@ function run(raised: number, count = 1, after = 0, through = 0): EventsFrame {
   );
 }
 
+function sourcesOf<const Ids extends readonly bigint[]>(...ids: Ids): { [I in keyof Ids]: TrackedSource } {
+  return ids.map(id => new TrackedSource(id, false)) as { [I in keyof Ids]: TrackedSource };
+}
+
 test("DEL-4: what was had is not new, and what is missing is told, for each source apart", () => {
   const tracker = new Tracker();
   const [a, b] = [new TrackedSource(1n, false), new TrackedSource(1n, true)];
@@ -77,11 +81,7 @@ test("PROV-5: what nothing accounts for is told in raised events, and what was h
 
 test("PROV-1: of the runs that one call made the last accounts for all; DEL-4: what another place makes again of them is had", () => {
   const tracker = new Tracker();
-  const [here, there, raw] = [1n, 2n, 9n].map(id => new TrackedSource(id, false)) as [
-    TrackedSource,
-    TrackedSource,
-    TrackedSource,
-  ];
+  const [here, there, raw] = sourcesOf(1n, 2n, 9n);
   expect(tracker.take(here, part(1, 2, 0, 10), raw)).toEqual({ had: 0, missing: 0 });
   expect(tracker.places()[0]?.through).toBe(0n);
   expect(tracker.take(here, run(3, 2, 0, 10), raw)).toEqual({ had: 0, missing: 0 });
@@ -163,11 +163,7 @@ test("MOE-11: a restart is told whichever lane shows it, also where the new stat
 });
 
 test("MOE-11: who goes on behind a place is told of a restart whose events had not come there", () => {
-  const [first, second, raw] = [1n, 2n, 9n].map(id => new TrackedSource(id << 32n, false)) as [
-    TrackedSource,
-    TrackedSource,
-    TrackedSource,
-  ];
+  const [first, second, raw] = sourcesOf(1n << 32n, 2n << 32n, 9n << 32n);
   const before = new Tracker();
   before.take(first, run(1, 5, 0, 50), raw);
   before.place(second, 0, raw, 50, 50);
@@ -194,11 +190,7 @@ test("PROV-7: what was made of the same events at another place before does not 
 
 test("PROV-7: what was made at another place does not come again of one that has said that it has been through it", () => {
   const tracker = new Tracker();
-  const [first, second, raw] = [1n, 2n, 9n].map(id => new TrackedSource(id << 32n, false)) as [
-    TrackedSource,
-    TrackedSource,
-    TrackedSource,
-  ];
+  const [first, second, raw] = sourcesOf(1n << 32n, 2n << 32n, 9n << 32n);
   expect(tracker.take(first, run(1, 2, 0, 20), raw)).toEqual({ had: 0, missing: 0 });
   // The second has gathered all of that, and hands on later what it has made of it.
   expect(tracker.place(second, 0, raw, 10, 20)).toBe(0);
@@ -208,11 +200,7 @@ test("PROV-7: what was made at another place does not come again of one that has
 
 test("MOE-11: a restart is told also where the one before it has only begun", () => {
   const tracker = new Tracker();
-  const [first, second, raw] = [1n, 2n, 9n].map(id => new TrackedSource(id << 32n, false)) as [
-    TrackedSource,
-    TrackedSource,
-    TrackedSource,
-  ];
+  const [first, second, raw] = sourcesOf(1n << 32n, 2n << 32n, 9n << 32n);
   // The state of the first may hold events that nothing was made of yet.
   tracker.place(first, 0, raw, 0, 0);
   tracker.place(second, 0, raw, 0, 0);
@@ -230,10 +218,7 @@ test("HAND-1, PROV-5: another device goes on where this one was in each count", 
 });
 
 test("HAND-1, PROV-5: another device knows of a source that nothing was made of yet where the consumer began with it", () => {
-  const [raw, made] = [9n, 1n << 40n].map(id => new TrackedSource(id, false)) as [
-    TrackedSource,
-    TrackedSource,
-  ];
+  const [raw, made] = sourcesOf(9n, 1n << 40n);
   const first = new Tracker();
   // It was there before the consumer: what comes behind its event 100 is to be accounted for.
   expect(first.place(raw, 0, raw, 100, 100)).toBe(0);
@@ -258,11 +243,7 @@ test("HAND-1, DEL-12: another device does not miss what had ended when the first
 
 test("PROV-5: of a source that begins while the consumer is there, all is to be accounted for, whoever makes of it what it takes", () => {
   const tracker = new Tracker();
-  const [raw, made, other] = [9n, 1n << 40n, 2n << 40n].map(id => new TrackedSource(id, false)) as [
-    TrackedSource,
-    TrackedSource,
-    TrackedSource,
-  ];
+  const [raw, made, other] = sourcesOf(9n, 1n << 40n, 2n << 40n);
   // It begins: nobody has made anything of it, which is no restart of a modulator when somebody does.
   expect(tracker.place(raw, 0, raw, 5, 5)).toBe(0);
   expect(tracker.place(made, 0, raw, 46, 46)).toBe(41);
@@ -276,11 +257,7 @@ test("PROV-5: of a source that begins while the consumer is there, all is to be 
 });
 
 test("PROV-5: a new consumer whose modulator is behind, for the sake of others, is told what it misses from its first event on", () => {
-  const [raw, made, other] = [9n, 1n << 40n, 2n << 40n].map(id => new TrackedSource(id, false)) as [
-    TrackedSource,
-    TrackedSource,
-    TrackedSource,
-  ];
+  const [raw, made, other] = sourcesOf(9n, 1n << 40n, 2n << 40n);
   const begun = (): Tracker => {
     const tracker = new Tracker();
     expect(tracker.place(raw, 0, raw, 200, 200)).toBe(0);
@@ -320,11 +297,7 @@ test("PROV-5: a run that is missing is told, though what it was made of had been
 });
 
 test("HAND-2, PROV-2: another device takes what was on its way, though the modulator had begun anew before", () => {
-  const [raw, old, anew] = [9n, 1n << 32n, 2n << 32n].map(id => new TrackedSource(id, false)) as [
-    TrackedSource,
-    TrackedSource,
-    TrackedSource,
-  ];
+  const [raw, old, anew] = sourcesOf(9n, 1n << 32n, 2n << 32n);
   const first = new Tracker();
   first.take(old, run(1, 5, 0, 50), raw);
   first.take(anew, run(1, 1, 50, 60), raw);
@@ -336,11 +309,7 @@ test("HAND-2, PROV-2: another device takes what was on its way, though the modul
 });
 
 test("PROV-7: what a modulator had gathered where it ran before is handed on before its first output from where it runs now, or told", () => {
-  const [raw, old, anew] = [9n, 1n << 32n, 2n << 32n].map(id => new TrackedSource(id, false)) as [
-    TrackedSource,
-    TrackedSource,
-    TrackedSource,
-  ];
+  const [raw, old, anew] = sourcesOf(9n, 1n << 32n, 2n << 32n);
   const first = new Tracker();
   first.take(old, run(1, 5, 0, 50), raw);
   first.place(anew, 0, raw, 50, 60);
