@@ -83,6 +83,19 @@ test("the alarm sends only what changed", async ({ open }) => {
   await nextStep(page, "map");
 });
 
+test("a view that is changed while its alarm is being raised is the alarm's view, too", async ({ open }) => {
+  const page = await open();
+  await nextStep(page, "map");
+  const before = Number(await drawn(page, "map", "columns"));
+  // In the page itself, in one task: the alarm's modulator is not installed before the view is another one.
+  await page.evaluate(() => {
+    for (const id of ["alarm-map", "zoom-in"])
+      document.querySelector<HTMLElement>(`[data-testid="${id}"]`)?.click();
+  });
+  await expect(view(page, "map")).toHaveAttribute("data-mode", "alarm");
+  await expect.poll(async () => Number(await drawn(page, "map", "columns"))).toBeLessThan(before);
+});
+
 test("what is steered in one page shows in the other", async ({ open }) => {
   const [first, second] = [await open(), await open()];
   await first.getByTestId("pause").click();

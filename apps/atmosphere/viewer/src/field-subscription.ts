@@ -235,6 +235,8 @@ export class FieldSubscription {
     }
     this.#resting = filter;
     filter?.view.update(NO_LAYER);
+    // The view was changed meanwhile, perhaps, and the alarm's copy not yet.
+    this.#send();
     // Another device would take it for a view.
     filter?.consumer.relabel("");
   }
