@@ -29,8 +29,8 @@ interface GatewayLane extends SourceCount {
   isOver: boolean;
   /** When it ended at another gateway, by `performance.now`; 0 otherwise. */
   endedAt: number;
-  /** Until when a producer that was cut off may come back, in Unix milliseconds. */
-  awaitedUntil: number;
+  /** The number of the producer that was cut off and may come back; 0 where none is waited for. */
+  awaited: number;
 }
 
 /** A producer's present or last position in a raw source. */
@@ -68,7 +68,7 @@ export class GatewayLanes {
         isUnsent: false,
         isOver: true,
         endedAt: 0,
-        awaitedUntil: 0,
+        awaited: 0,
         by,
       };
       this.#bySource.set(nameOf(lane), gone);
@@ -96,7 +96,7 @@ export class GatewayLanes {
         isUnsent: raised > 0 && origin === 0n,
         isOver: false,
         endedAt: 0,
-        awaitedUntil: 0,
+        awaited: 0,
       };
       lane = { source, urgent, producer, raised, origin, after, through, keptSeq: 0, seq, by, ...present };
       this.#bySource.set(name, lane);
@@ -167,8 +167,8 @@ export class GatewayLanes {
     return lane && positionOf(lane, 0);
   }
 
-  /** The producer has gone. @param awaitedUntil until when it may come back, in Unix milliseconds @returns its last positions */
-  leave(producer: number, awaitedUntil = 0): SourceAt[] {
+  /** The producer has gone. @param mayReturn until `awaitNoMore` @returns its last positions */
+  leave(producer: number, mayReturn = false): SourceAt[] {
     this.#newest = undefined;
     const ends: SourceAt[] = [];
     for (const urgent of [false, true]) {
@@ -176,11 +176,19 @@ export class GatewayLanes {
       this.#byProducer.delete(numberOf(producer, urgent));
       if (lane === undefined) continue;
       lane.isOver = true;
-      lane.awaitedUntil = awaitedUntil;
+      lane.awaited = mayReturn ? producer : 0;
       this.#leave(lane, producer);
       ends.push(lane);
     }
     return ends;
+  }
+
+  /** A producer that was cut off is waited for no more. @param producer its number then: it may have come back, and gone again under another one */
+  awaitNoMore(producer: number, ends: Iterable<SourceAt>): void {
+    for (const end of ends) {
+      const lane = this.#bySource.get(nameOf(end));
+      if (lane?.awaited === producer) lane.awaited = 0;
+    }
   }
 
   /** Whether this source has ended for good. */
@@ -239,7 +247,7 @@ export class GatewayLanes {
       isUnsent: true,
       isOver: true,
       endedAt,
-      awaitedUntil: 0,
+      awaited: 0,
       keptSeq: 0,
       by: undefined,
     };
@@ -262,7 +270,7 @@ export class GatewayLanes {
       return undefined;
     if ((known?.by ?? by) !== by) return undefined;
     const counts = { origin: 0n, after: 0, through: 0, keptSeq: known?.keptSeq ?? 0 };
-    const state = { live: false, isUnsent: true, isOver: true, awaitedUntil: 0, endedAt: 0 };
+    const state = { live: false, isUnsent: true, isOver: true, awaited: 0, endedAt: 0 };
     const lane = { seq, by, ...counts, ...state, ...end };
     this.#bySource.set(nameOf(lane), lane);
     this.#forgetLater(lane);
@@ -332,8 +340,8 @@ function account(lane: GatewayLane, after: number, through: number): void {
   lane.through = Math.max(lane.through, through);
 }
 
-function isOverNow({ isOver, awaitedUntil }: GatewayLane): boolean {
-  return isOver && awaitedUntil <= Date.now();
+function isOverNow({ isOver, awaited }: GatewayLane): boolean {
+  return isOver && awaited === 0;
 }
 
 /** Whether the lane is a raw source without output. */

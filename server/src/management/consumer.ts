@@ -56,7 +56,7 @@ export type GatewayConsumerState =
     }
   | { readonly is: "replaying"; readonly replay: Replay }
   | { readonly is: "listening" }
-  | { readonly is: "awaited"; readonly timer: NodeJS.Timeout }
+  | { readonly is: "awaited"; readonly stopWaiting: () => void }
   | { readonly is: "ended" };
 
 /** See `GatewayConsumerState`. Whatever counts consumers counts them by their states, in `become` alone. */
@@ -160,8 +160,8 @@ export class GatewayConsumer {
   /** Waits for the consumer to come back: until the time is over producers send for it, and events are kept for its return. */
   awaitReturn(windowMs = this.manager.names.keeping.resumeWindowMs): void {
     if (windowMs <= 0) return this.end();
-    const timer = setTimeout(() => this.end(), windowMs).unref();
-    this.#become({ is: "awaited", timer });
+    const stopWaiting = this.manager.names.returns.wait(windowMs, () => this.end());
+    this.#become({ is: "awaited", stopWaiting });
   }
 
   /** Awaits another device that may go on for the consumer, which goes on itself meanwhile. @returns that device's consumer */
@@ -227,7 +227,7 @@ export class GatewayConsumer {
         channel.leave(connection, feed);
         break;
       case "awaited":
-        clearTimeout(before.timer);
+        before.stopWaiting();
         channel.demand.awaitNoMore(this);
         break;
       default:

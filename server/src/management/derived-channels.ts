@@ -88,10 +88,11 @@ export class DerivedChannels {
    */
   #holdRestored(derived: DerivedChannel): void {
     derived.isHeld = true;
-    setTimeout(() => {
+    const { returns, keeping } = this.#manager.names;
+    returns.wait(keeping.resumeWindowMs, () => {
       derived.isHeld = false;
       this.dropIfUnused(derived);
-    }, this.#manager.names.keeping.resumeWindowMs).unref();
+    });
   }
 
   /** A derived channel goes when its last consumer goes. */

@@ -1,5 +1,4 @@
 import { randomInt } from "node:crypto";
-import { setTimeout as delay } from "node:timers/promises";
 import { checkUserName, type SplitName, splitName } from "@jecho/shared";
 import { NumberTable } from "@jecho/shared/internal";
 import type { ChannelOwners } from "../access/owners.ts";
@@ -8,6 +7,7 @@ import { Numbers } from "../cluster/numbers.ts";
 import type { Connection } from "../connections/connection.ts";
 import { CHANNEL_BYTES } from "../connections/crowd.ts";
 import { Deadlines } from "../connections/deadlines.ts";
+import { RunningTime } from "../connections/running-time.ts";
 import type { Acknowledgements } from "../delivery/acknowledgements.ts";
 import { Channel, type ChannelOwner } from "../delivery/channel.ts";
 import { DemandNotices } from "../delivery/demand.ts";
@@ -52,6 +52,8 @@ export class NameServer {
   readonly unanswered: Unanswered;
   /** Consumers that wait for their modulators. */
   readonly joining: Deadlines<GatewayConsumer>;
+  /** Waits for those that were cut off. */
+  readonly returns = new RunningTime();
   /** Queues that have producers wait. */
   readonly blocking: Deadlines<ListenerBacklog>;
   #modulating: Connection | undefined;
@@ -296,7 +298,7 @@ export class NameServer {
   modulatingLost(connection: Connection): void {
     if (connection !== this.#modulating) return;
     this.#modulating = undefined;
-    this.awaitModulating(delay(MODULATING_RETURN_MS, undefined, { ref: false }));
+    this.awaitModulating(new Promise<void>(over => this.returns.wait(MODULATING_RETURN_MS, over)));
     this.#lostMaker(connection);
   }
 

@@ -1,4 +1,5 @@
 import type { Connection } from "../connections/connection.ts";
+import type { RunningTime } from "../connections/running-time.ts";
 import type { Channel } from "../delivery/channel.ts";
 import type { GatewayLanes, SourceAt } from "../delivery/lanes.ts";
 import type { GatewayProducer } from "./producers.ts";
@@ -13,6 +14,12 @@ interface Derived {
   };
 }
 
+/** Waits for producers that were cut off, which may come back for so long. */
+interface Returns {
+  readonly returns: RunningTime;
+  readonly keeping: { readonly resumeWindowMs: number };
+}
+
 /** Time that a process which runs a modulator in a producer's stead has to send its output so far. */
 const AT_WORK_MS = 5000;
 
@@ -20,17 +27,18 @@ const AT_WORK_MS = 5000;
 export class UnmadeSources {
   readonly #lanes: GatewayLanes;
   readonly #derivations: Iterable<Derived>;
+  readonly #returns: RunningTime;
   readonly #resumeWindowMs: number;
 
   /**
    * @param lanes those of the channel itself
    * @param derivations what is derived from it
-   * @param resumeWindowMs how long a producer that was cut off may come back
    */
-  constructor(lanes: GatewayLanes, derivations: Iterable<Derived>, resumeWindowMs: number) {
+  constructor(lanes: GatewayLanes, derivations: Iterable<Derived>, { returns, keeping }: Returns) {
     this.#lanes = lanes;
     this.#derivations = derivations;
-    this.#resumeWindowMs = resumeWindowMs;
+    this.#returns = returns;
+    this.#resumeWindowMs = keeping.resumeWindowMs;
   }
 
   /** A source begins. One that is known has begun before. */
@@ -51,7 +59,8 @@ export class UnmadeSources {
   /** A producer has gone: where a modulator was not installed for its process yet, nothing more is made of its events. */
   left({ connection, number }: GatewayProducer): void {
     const awaitedMs = connection.isCut ? this.#resumeWindowMs : 0;
-    const ends = this.#lanes.leave(number, Date.now() + awaitedMs);
+    const ends = this.#lanes.leave(number, awaitedMs > 0);
+    if (awaitedMs > 0) this.#returns.wait(awaitedMs, () => this.#lanes.awaitNoMore(number, ends));
     for (const { channel, placements } of this.#derivations) {
       // Consumers that are away have not run it for themselves, and those that have know how far they are.
       const isWithConsumers = placements.isWithConsumers(connection);
@@ -59,7 +68,7 @@ export class UnmadeSources {
       const isAtWork = isWithConsumers || placements.isElsewhere(connection);
       const waitMs = Math.max(awaitedMs, isAtWork ? AT_WORK_MS : 0);
       if (waitMs === 0) this.#end(ends, channel);
-      else setTimeout(() => this.#end(ends, channel), waitMs + 1).unref();
+      else this.#returns.wait(waitMs, () => this.#end(ends, channel));
     }
   }
 
@@ -87,7 +96,7 @@ export class UnmadeSources {
       ];
       this.#end(gone, channel);
       if (awaited.length > 0)
-        setTimeout(() => this.#end(channel.lanes.unmade(awaited), channel), this.#resumeWindowMs + 1).unref();
+        this.#returns.wait(this.#resumeWindowMs, () => this.#end(channel.lanes.unmade(awaited), channel));
     }
   }
 
@@ -101,6 +110,6 @@ export class UnmadeSources {
     this.#end(channel.lanes.unmade(this.#lanes.ended()), channel);
     const kept = channel.lanes.unmade(this.#lanes.keptFrom(keptFrom));
     if (kept.length > 0)
-      setTimeout(() => this.#end(channel.lanes.unmade(kept), channel), this.#resumeWindowMs + 1).unref();
+      this.#returns.wait(this.#resumeWindowMs, () => this.#end(channel.lanes.unmade(kept), channel));
   }
 }
