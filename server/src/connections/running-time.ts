@@ -43,9 +43,8 @@ export class RunningTime {
   #look(): void {
     const now = this.#now();
     this.#timer = undefined;
-    for (const wait of [...this.#waits])
-      // One that is over may end others.
-      if (wait.due <= now && this.#waits.delete(wait)) wait.over();
+    // One that is over may end others.
+    for (const wait of [...this.#waits]) if (wait.due <= now && this.#waits.delete(wait)) wait.over();
     if (this.#timer !== undefined || this.#waits.size === 0) return;
     let next = LOOK_MS;
     for (const { due } of this.#waits) next = Math.min(next, due - now);

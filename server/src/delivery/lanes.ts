@@ -313,14 +313,23 @@ export class GatewayLanes {
   *positions(channel: number, seq: number): Generator<Position> {
     for (const lane of this.#byProducer.values()) if (lane.live) yield positionOf(lane, channel);
     for (const lane of this.#gone?.values() ?? [])
-      if (lane.isOver && lane.isUnsent && lane.seq === seq) yield positionOf(lane, channel);
+      if (lane.isOver && lane.isUnsent && lane.seq === seq) yield this.#endOf(lane, channel);
   }
 
   /** Last positions of sources that went on behind this event and have ended, which nobody else tells. */
   *ends(channel: number, seq: number): Generator<Position> {
     for (const lane of this.#gone?.values() ?? [])
       if (lane.isOver && (lane.seq > seq || (lane.isUnsent && lane.seq === seq)))
-        yield positionOf(lane, channel);
+        yield this.#endOf(lane, channel);
+  }
+
+  /** A last position. It is nobody's where what its producer sends is of another source by now, as output of a modulator that has begun anew. */
+  #endOf(lane: GatewayLane, channel: number): Position {
+    const present = this.#byProducer.get(numberOf(lane.producer, lane.urgent));
+    return {
+      ...positionOf(lane, channel),
+      ...(present !== undefined && present !== lane && { producer: 0 }),
+    };
   }
 
   #forgetLater(lane: GatewayLane): void {

@@ -57,6 +57,20 @@ test("PROV-6, DEL-4: what a modulator elsewhere makes of a producer's last event
   expect(lanes.take(run, 2)).toBeUndefined();
 });
 
+test("PROV-6: the last position of what a modulator made before it began anew takes no number from what it makes now of a producer that has gone", () => {
+  const lanes = new GatewayLanes();
+  lanes.place({ ...position(7, 3), origin: 9n, through: 3n }, 3, "");
+  lanes.leave(1);
+  lanes.place({ ...position(8, 0), origin: 9n, after: 3n, through: 3n }, 3, "");
+  expect([...lanes.positions(1, 3)]).toMatchObject([{ source: 8n, producer: 1 }]);
+  expect([...lanes.ends(1, 2)]).toMatchObject([{ source: 7n, raised: 3n, producer: 0 }]);
+  lanes.leave(1);
+  expect([...lanes.ends(1, 2)]).toMatchObject([
+    { source: 7n, producer: 1 },
+    { source: 8n, producer: 1 },
+  ]);
+});
+
 test("PROV-6: a modulator that comes again and says where it was is told of as far as the gateway knows it", () => {
   const lanes = new GatewayLanes();
   const made = (raised: number, through: number): Position => ({
