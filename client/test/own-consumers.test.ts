@@ -19,25 +19,29 @@ export default class extends FifoModulator {
 };
 
 test.for([
-  { elsewhere: true, restarts: true },
-  { elsewhere: false, restarts: true },
-  { elsewhere: true, restarts: false },
-  { elsewhere: false, restarts: false },
+  { elsewhere: true, restarts: true, keeps: false },
+  { elsewhere: false, restarts: true, keeps: false },
+  { elsewhere: true, restarts: false, keeps: false },
+  { elsewhere: false, restarts: false, keeps: false },
+  { elsewhere: false, restarts: true, keeps: true },
 ])(
-  "DEL-8: consumers in the producer's own process get what its modulators make while the gateway is away: %o",
-  async ({ elsewhere, restarts }) => {
+  "DEL-8: consumers in the producer's own process get what it raises and its modulators make while the gateway is away: elsewhere $elsewhere, restarts $restarts, keeps $keeps",
+  async ({ elsewhere, restarts, keeps }) => {
     await using rig = await startRig();
     await using way = await startCutter(rig.gateway.address);
     await using session = connect(way.address, { ...QUICK, name: "both", modulators: MODULATORS });
     const channel = session.channel("a", Tick);
-    const producer = await channel.produce();
-    const [here, there] = [new Inbox<number>(), new Inbox<number>()];
+    // For a history alone all is wanted at once.
+    const producer = await channel.produce(keeps ? { history: { events: 1000 } } : {});
+    const [here, there, plain] = [new Inbox<number>(), new Inbox<number>(), new Inbox<number>()];
+    const reading = await channel.subscribe(({ n }) => plain.put(n));
     const consumer = await channel.subscribe(({ n }) => here.put(n), { modulator: SLOW });
     const other = rig.session().channel("a", Tick);
     const remote = elsewhere
       ? await other.subscribe(({ n }) => there.put(n), { modulator: SLOW })
       : undefined;
-    await expect.poll(() => producer.demand.total).toBe(elsewhere ? 2 : 1);
+    const derived = () => producer.demand.derived.reduce((sum, { consumers }) => sum + consumers, 0);
+    await expect.poll(derived).toBe(elsewhere ? 2 : 1);
     producer.publish({ n: 2, note: "" });
     await here.take(1);
     for (let n = 3; n <= 40; n++) producer.publish({ n, note: "" });
@@ -55,8 +59,35 @@ test.for([
     const all = [...evens, 42];
     await expect.poll(() => here.all.at(-1)).toBe(42);
     expect({ here: here.all, missed: consumer.stats.missed }).toEqual({ here: all, missed: 0 });
+    const raised = [...Array.from({ length: 39 }, (_, i) => i + 2), 42];
+    await expect.poll(() => plain.all.at(-1)).toBe(42);
+    expect({ plain: plain.all, missed: reading.stats.missed }).toEqual({ plain: raised, missed: 0 });
     if (remote === undefined) return;
     await expect.poll(() => there.all.at(-1)).toBe(42);
     expect({ there: there.all, missed: remote.stats.missed }).toEqual({ there: all, missed: 0 });
   },
 );
+
+test("DEL-8, CHAN-5: a consumer in the process of a busy producer that begins in the past misses nothing of what follows", async () => {
+  await using rig = await startRig();
+  const channel = rig.session().channel("a", Tick);
+  const producer = await channel.produce({ history: { events: 100_000 } });
+  let [n, isOver] = [0, false];
+  const raising = (async () => {
+    for (; !isOver; await new Promise(resolve => setImmediate(resolve)))
+      producer.publish({ n: ++n, note: "" });
+  })();
+  const heard = [];
+  for (let i = 0; i < 10; i++) {
+    const inbox = new Inbox<number>();
+    const consumer = await channel.subscribe(one => inbox.put(one.n), { from: 1 });
+    heard.push({ inbox, consumer });
+  }
+  isOver = true;
+  await raising;
+  const all = Array.from({ length: n }, (_, i) => i + 1);
+  for (const { inbox, consumer } of heard) {
+    await expect.poll(() => inbox.all.at(-1)).toBe(n);
+    expect({ heard: inbox.all, missed: consumer.stats.missed }).toEqual({ heard: all, missed: 0 });
+  }
+});

@@ -96,6 +96,7 @@ export const createProduction: CreateProduction = ({
     traced,
   });
   const raising = new Raising(events, {
+    index,
     link,
     memory,
     outbox,

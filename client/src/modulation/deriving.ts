@@ -292,6 +292,7 @@ export class Deriving {
       this.#outbox.hold(lane, frame);
       return of;
     }
+    if (this.#index.owed.size > 0) this.#kept.add(installation, frame, lane);
     this.#handOut(installation, frame, lane, raising);
     this.#feeds.raised(frame, frame.isSync ? raising : undefined, of);
     return of;

@@ -1,5 +1,4 @@
 import { splitName } from "@jecho/shared";
-import { FROM } from "@jecho/shared/internal";
 import {
   type ConsumerEndpoint,
   type CopyEndpoint,
@@ -17,6 +16,8 @@ import {
   type ProducerState,
 } from "./endpoint-states.ts";
 
+const ARE_AWAY = ["away", "resting", "retrying"];
+
 type EndpointState = ProducerState | ConsumerState | CopyState;
 
 /** An index that follows the states of consumers. */
@@ -29,10 +30,7 @@ export interface ConsumerIndexes {
   ): void;
 }
 
-/**
- * Finds the endpoints of a process by their channels' names and, as their states say, by unanswered requests and by the numbers of
- * the present connection.
- */
+/** Finds the endpoints of a process by their channels' names and, as their states say, by unanswered requests and by present numbers. */
 export class EndpointIndex implements StateIndexes {
   readonly #further: readonly ConsumerIndexes[];
   readonly #all = new Set<Endpoint>();
@@ -43,6 +41,8 @@ export class EndpointIndex implements StateIndexes {
   readonly #asked = new Map<number, Endpoint>();
   /** Open endpoints by number. */
   readonly #open = new Map<number, Endpoint>();
+  /** Consumers that were asked for behind a place, by their channel: what is raised here until they are open waits for them. */
+  readonly owed = new Map<string, Set<ConsumerEndpoint>>();
   /** Producers by their channel's number. */
   readonly #producers = new Map<number, Set<ProducerEndpoint>>();
 
@@ -78,6 +78,7 @@ export class EndpointIndex implements StateIndexes {
     if (before.is === "retrying") clearTimeout(before.timer);
     if (endpoint.is === "producer") this.#movedProducer(endpoint, before as ProducerState);
     else if (endpoint.is === "consumer") {
+      (isOwed(endpoint) ? enter : leave)(this.owed, endpoint.channel, endpoint);
       const [left, entered] = [openStateOf(before as ConsumerState), endpoint.open];
       if (left !== entered) for (const index of this.#further) index.moved(endpoint, left, entered);
     }
@@ -137,7 +138,7 @@ export class EndpointIndex implements StateIndexes {
     return found?.is === "object" ? found : undefined;
   }
 
-  /** Whether there are consumers of the channel, or of channels derived from it. They may be away. */
+  /** Whether the channel, or one derived from it, has consumers. They may be away. */
   isConsumed(base: string): boolean {
     for (const endpoint of this.#all) {
       if (endpoint.is !== "consumer" || !endpoint.isApplications) continue;
@@ -146,14 +147,11 @@ export class EndpointIndex implements StateIndexes {
     return false;
   }
 
-  /** Whether an application's consumer was open and is not open again yet. */
+  /** Whether an application's consumer is away, or owed something. */
   isAnyAway(): boolean {
+    if (this.owed.size > 0) return true;
     for (const endpoint of this.#all)
-      if (
-        endpoint.is === "consumer" &&
-        endpoint.isApplications &&
-        (isAway(endpoint.state) || goesOn(endpoint))
-      )
+      if (endpoint.is === "consumer" && endpoint.isApplications && ARE_AWAY.includes(endpoint.state.is))
         return true;
     return false;
   }
@@ -165,7 +163,7 @@ export class EndpointIndex implements StateIndexes {
     return false;
   }
 
-  /** The connection broke, and its numbers and requests mean nothing any more. @returns what was open */
+  /** The connection broke, with its numbers and requests. @returns what was open */
   interrupted(): Endpoint[] {
     const wereOpen: Endpoint[] = [];
     for (const endpoint of this.#all) {
@@ -191,23 +189,9 @@ function interrupt(endpoint: Endpoint): void {
   }
 }
 
-/** Whether the consumer is being opened behind a place that another consumer had: output made meanwhile is kept for this one, too. */
-export function goesOn({ state, from }: ConsumerEndpoint): boolean {
-  return state.is === "asked" && state.after.is === "new" && from?.from === FROM.resume;
-}
-
-/** Whether the consumer was open, and is not for now. */
-function isAway(state: ConsumerState): boolean {
-  switch (state.is) {
-    case "away":
-    case "resting":
-    case "retrying":
-      return true;
-    case "asked":
-      return state.after.is !== "new";
-    default:
-      return false;
-  }
+/** Whether the consumer was asked for behind a place. */
+function isOwed({ state, from, isApplications }: ConsumerEndpoint): boolean {
+  return state.is === "asked" && isApplications && (state.after.is !== "new" || from !== undefined);
 }
 
 function sourceOf({ lanes }: ProducerEndpoint): bigint {

@@ -9,7 +9,7 @@ import type { Link } from "../link.ts";
 import type { Production } from "../production-parts.ts";
 import { lacksPast, placeBehind, recoveredOf, recoveryTold, WHOLE, wantsNewest } from "./asked-past.ts";
 import type { ConsumerEndpoint, Endpoint, ProducerEndpoint } from "./endpoint.ts";
-import { type EndpointIndex, goesOn } from "./endpoint-index.ts";
+import type { EndpointIndex } from "./endpoint-index.ts";
 import {
   AWAY,
   type Awaited,
@@ -186,10 +186,10 @@ export class Openings {
     const comesBack = state.is === "asked" && state.after.is !== "new";
     const newest = state.is === "asked" && wantsNewest(consumer, state.after);
     const past = state.is === "asked" && !comesBack && lacksPast(consumer, opened);
-    const isAwaited = comesBack || goesOn(consumer);
+    const wasOwed = old === undefined && (comesBack || consumer.from !== undefined);
     const isPastLeft = old?.is === "replaying" || consumer.past !== undefined || opened.replay !== 0;
     if (old?.change !== undefined) consumer.takeReset(old.change.reset, !isPastLeft);
-    if (!comesBack) consumer.dropWaiting();
+    if (old !== undefined) consumer.dropWaiting();
     consumer.epoch = opened.epoch;
     consumer.seq = Number(opened.seq) - 1;
     // A run is sent whole. The newest events of each key, which a first opening may ask for, are older than those that follow them.
@@ -208,7 +208,7 @@ export class Openings {
     }
     if (past && this.#production !== undefined) return this.#makePast(this.#production, consumer, opened);
     if (consumer.state.is === "live") this.#listens(consumer, comesBack);
-    if (isAwaited) this.#production?.deriving.handKept(consumer);
+    if (wasOwed) this.#production?.deriving.handKept(consumer);
     if (!this.#index.isAnyAway()) this.#production?.hold.allHere();
     if (consumer.past?.isTold !== false) this.#tellOpened(consumer, comesBack, newest, opened);
     // The consumer may have to leave again at once.
@@ -251,6 +251,7 @@ export class Openings {
       },
     });
     consumer.past = past;
+    deriving.handKept(consumer);
     deriving.tellBegun(channel);
     this.#flow.entered(consumer);
     this.#changes.askNext(consumer);

@@ -28,9 +28,9 @@ export interface ReceptionEvents {
    * @param replay the number of a replay in which alone that holds, or 0
    */
   onNamed(replay: number, producer: number, name: string): void;
-  /** Called when input of modulators here was dropped, because this process was too slow. */
+  /** Input of modulators here was dropped: this process was too slow. */
   onDropped(entry: ConsumerEndpoint, events: number): void;
-  /** Called when all consumers here have handled an event of a synchronous run from elsewhere. */
+  /** All consumers here have handled an event of a synchronous run from elsewhere. */
   onHandled(frame: EventsFrame, i: number, outcome: Outcome): void;
 }
 
@@ -154,7 +154,7 @@ export class Reception {
     if (coverage !== undefined) this.#place(entry, placeIn(source, raised, coverage));
   }
 
-  /** Events of this channel, or their raw events, were dropped because this process was too slow. */
+  /** Events of this channel, or their raw events, were dropped: this process was too slow. */
   dropped(channel: number, events: number): void {
     for (const entry of this.#routes.get(channel)?.consumers ?? NOBODY)
       if (entry.isApplications) entry.dropped += events;
@@ -224,10 +224,10 @@ export class Reception {
     for (const entry of takers) this.#handTo(entry, frame, lane, 0);
   }
 
-  /** A run that was made here while this consumer was away. */
+  /** A run that was raised or made here before this consumer was open. */
   raisedBefore(entry: ConsumerEndpoint, frame: EventsFrame, lane: Lane): void {
-    if (entry.state.is === "replaying") this.#handLater(entry, frame, lane);
-    else this.#handTo(entry, frame, lane, 0);
+    if (entry.state.is === "live") this.#handTo(entry, frame, lane, 0);
+    else this.#handLater(entry, frame, lane);
   }
 
   /** @param process that raised it elsewhere; 0 where it was this one */

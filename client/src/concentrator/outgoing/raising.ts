@@ -6,6 +6,7 @@ import type { Modulation } from "../../modulation/modulation.ts";
 import type { TracedRuns } from "../../modulation/traced-runs.ts";
 import type { RingRecord } from "../../queues/ring.ts";
 import type { ProducerEndpoint } from "../endpoints/endpoint.ts";
+import type { EndpointIndex } from "../endpoints/endpoint-index.ts";
 import type { Reception } from "../incoming/reception.ts";
 import type { Routes } from "../incoming/routes.ts";
 import type { SynchronousEvents } from "../incoming/synchronous.ts";
@@ -26,6 +27,7 @@ import {
 
 /** Parts that raising uses. */
 interface RaisingParts {
+  readonly index: EndpointIndex;
   readonly link: Link;
   readonly memory: MessageMemory;
   readonly outbox: Outbox;
@@ -50,8 +52,8 @@ interface Flush {
 /** Takes raised events as soon as they may be sent, and gives them to consumers here, to modulators, and to the gateway. */
 export class Raising {
   readonly #events: RaisedEvents;
+  readonly #index: EndpointIndex;
   readonly #link: Link;
-  readonly #memory: MessageMemory;
   readonly #outbox: Outbox;
   readonly #hold: Hold;
   readonly #modulation: Modulation;
@@ -69,17 +71,17 @@ export class Raising {
 
   constructor(events: RaisedEvents, parts: RaisingParts) {
     this.#events = events;
-    const { link } = parts;
+    const { link, memory } = parts;
+    this.#index = parts.index;
     this.#link = link;
     this.#taker = {
       get mostBytes() {
         return link.limitBytes;
       },
-      room: bytes => this.#memory.take(bytes),
+      room: bytes => memory.take(bytes),
       send: message => this.#send(message),
       keep: run => this.#raiseQuietly(run),
     };
-    this.#memory = parts.memory;
     this.#outbox = parts.outbox;
     this.#hold = parts.hold;
     this.#modulation = parts.modulation;
@@ -104,7 +106,7 @@ export class Raising {
     this.#outbox.together(() => this.#events.drain(this.#take));
   }
 
-  /** Calls back when earlier events have been through the modulators here; with `isTaken`, when the gateway has them, too. */
+  /** Calls back when earlier events are through the modulators here; with `isTaken`, when the gateway has them, too. */
   whenThrough(isTaken: boolean, done: () => void): void {
     this.#flushes.push({ at: "raised", isTaken, done });
     this.checkFlushes();
@@ -146,9 +148,16 @@ export class Raising {
   }
 
   /** Whether anybody in this process may want the producer's events. */
-  #concerns({ channel, channelNumber }: ProducerEndpoint): boolean {
+  #concerns(producer: ProducerEndpoint): boolean {
+    return this.#modulation.takes(producer.channel) || this.#isHeard(producer);
+  }
+
+  /** Whether anybody but the modulators of its channel may. */
+  #isHeard({ channel, channelNumber }: ProducerEndpoint): boolean {
     return (
-      this.#routes.takes(channelNumber) || this.#modulation.takes(channel) || this.#feeds.isFed(channelNumber)
+      this.#routes.consumersOf(channelNumber) > 0 ||
+      this.#feeds.isFed(channelNumber) ||
+      this.#index.owed.has(channel)
     );
   }
 
@@ -162,6 +171,8 @@ export class Raising {
       listener.notify({ is: "dropped", endpoint, raised, events: frame.count });
       return;
     }
+    for (const consumer of this.#index.owed.get(channel) ?? [])
+      if (consumer.modulator === undefined) this.#reception.raisedBefore(consumer, frame, lane);
     this.#traced?.begin(of);
     if (!frame.isSync) {
       this.#reception.raised(frame, lane);
@@ -188,12 +199,12 @@ export class Raising {
   /** A run that nobody elsewhere wants: it is copied only for consumers here. */
   #raiseQuietly(run: RaisedRun): void {
     const { producer, lane, sync, raised } = run;
-    const { channel, channelNumber } = producer;
+    const { channel } = producer;
     if (producer.elsewhere > 0) return this.#refuse(run);
     const lent = new LentRun(headerOf(run), run);
     const of = provenanceOf(lane, { raised, count: lent.count });
-    const isHeard = this.#routes.consumersOf(channelNumber) > 0 || this.#feeds.isFed(channelNumber);
-    if (isHeard || producer.open === undefined) return this.#raise(producer, lane, lent.frame(), false);
+    if (this.#isHeard(producer) || producer.open === undefined)
+      return this.#raise(producer, lane, lent.frame(), false);
     this.#traced?.begin(of);
     if (!sync) {
       this.#modulation.runs.enqueue(channel, lent, of);

@@ -351,8 +351,10 @@ export class EndpointModel {
       equal(`request ${request}`, this.#index.asked(request), asked.get(request));
     this.#checkNumbers(present);
     this.#checkChannels(present);
-    const isAway = present.some(it => it.is === "consumer" && isAwayConsumer(it));
-    equal("any away", this.#index.isAnyAway(), isAway);
+    const consumers = present.filter(isConsumer);
+    const owed = consumers.filter(isOwedConsumer);
+    same("owed", new Set([...this.#index.owed.values()].flatMap(set => [...set])), new Set(owed));
+    equal("any away", this.#index.isAnyAway(), owed.length > 0 || consumers.some(isAwayConsumer));
   }
 
   #checkNumbers(present: readonly Endpoint[]): void {
@@ -454,9 +456,11 @@ function requestsOf(endpoint: Endpoint): number[] {
 }
 
 function isAwayConsumer({ feed, state }: ConsumerEndpoint): boolean {
-  if (feed !== undefined) return false;
-  if (state.is === "asked") return state.after.is !== "new";
-  return ["away", "resting", "retrying"].includes(state.is);
+  return feed === undefined && ["away", "resting", "retrying"].includes(state.is);
+}
+
+function isOwedConsumer({ feed, from, state }: ConsumerEndpoint): boolean {
+  return feed === undefined && state.is === "asked" && (from !== undefined || state.after.is !== "new");
 }
 
 function equal(what: string, found: unknown, expected: unknown): void {
