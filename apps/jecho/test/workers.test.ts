@@ -1,13 +1,11 @@
-import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { type Consumer, connect, type Session, type } from "@jecho/client";
 import { expect, onTestFinished, test } from "vitest";
 import { runCommand } from "./run-command.ts";
+import { Workers } from "./workers-rig.ts";
 
-const MAIN = fileURLToPath(new URL("../src/main.ts", import.meta.url));
 const Count = type("Count", { n: "uint32" });
 type Counts = { readonly n: number };
 const EVEN = {
@@ -19,50 +17,6 @@ export default class extends FifoModulator {
 const CONSUMERS = 8;
 const CHANNELS = 16;
 const PAUSE_MS = 1;
-
-/** `jecho gateway --workers 2`, and what it has said. */
-class Workers {
-  readonly child: ChildProcess;
-  readonly address: string;
-  readonly #said: () => string;
-
-  private constructor(child: ChildProcess, address: string, said: () => string) {
-    this.child = child;
-    this.address = address;
-    this.#said = said;
-  }
-
-  static async start(...options: readonly string[]): Promise<Workers> {
-    const words = ["gateway", "--workers", "2", "--port", "0", ...options];
-    const child = spawn(process.execPath, ["--no-warnings", MAIN, ...words], {
-      stdio: ["ignore", "pipe", "pipe", "ipc"],
-    });
-    let said = "";
-    for (const stream of [child.stdout, child.stderr]) stream?.on("data", chunk => (said += chunk));
-    onTestFinished(() => void child.kill("SIGTERM"));
-    const address = await new Promise<string>((resolve, reject) => {
-      child.once("message", (ready: { address: string }) => resolve(ready.address));
-      child.once("close", () => reject(new Error(said)));
-    });
-    return new Workers(child, address, () => said);
-  }
-
-  get said(): string {
-    return this.#said();
-  }
-
-  /** The newest process of each worker. */
-  get processes(): readonly number[] {
-    const lines = this.said.matchAll(/^worker (\d+) runs as process (\d+)$/gm);
-    return [...new Map(Array.from(lines, ([, number, pid]) => [number, Number(pid)])).values()];
-  }
-
-  async end(): Promise<number | null> {
-    const exited = once(this.child, "exit");
-    this.child.kill("SIGTERM");
-    return (await exited)[0] as number | null;
-  }
-}
 
 /** A consumer in a session of its own, and all that it had. */
 interface Heard {
@@ -192,7 +146,9 @@ test("CLU-3, MOE-18: each worker has a process for modulators of its own, whiche
 });
 
 test("what belongs to one process cannot go with workers, and a port that somebody has is not shared", async () => {
-  const misuse = await runCommand(["gateway", "--workers", "2", "--history", "x"]);
+  const address = "127.0.0.1:7222";
+  const cluster = ["--cluster", address, "--cluster-self", address, "--cluster-secret", "x"];
+  const misuse = await runCommand(["gateway", "--workers", "2", ...cluster]);
   expect(misuse).toMatchObject({ code: 2, err: expect.stringContaining("--workers cannot go with") });
   const { port, workers } = await startWithOperations();
   for (const worker of [port, port + 1])

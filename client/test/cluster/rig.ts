@@ -16,19 +16,27 @@ type ClusterOptions = NonNullable<GatewayOptions["cluster"]>;
 export class ClusterRig {
   readonly gateways: Gateway[] = [];
   readonly nats: TestNats | undefined;
-  readonly #options: GatewayOptions;
+  readonly #options: (index: number) => GatewayOptions;
   readonly #clusters: readonly ClusterOptions[];
   readonly #sessions: Session[] = [];
 
   /** Made by `start`. */
-  private constructor(options: GatewayOptions, clusters: readonly ClusterOptions[], nats?: TestNats) {
-    this.#options = options;
+  private constructor(
+    options: GatewayOptions | ((index: number) => GatewayOptions),
+    clusters: readonly ClusterOptions[],
+    nats?: TestNats,
+  ) {
+    this.#options = typeof options === "function" ? options : () => options;
     this.#clusters = clusters;
     this.nats = nats;
   }
 
   /** So many gateways, once all of them know one another. */
-  static async start(count: number, joining: Joining, options: GatewayOptions = {}): Promise<ClusterRig> {
+  static async start(
+    count: number,
+    joining: Joining,
+    options: GatewayOptions | ((index: number) => GatewayOptions) = {},
+  ): Promise<ClusterRig> {
     const rig = await (joining === "TCP" ? listed() : byNats());
     onTestFinished(() => rig.#end());
     await Promise.all(Array.from({ length: count }, (_, index) => rig.begin(index)));
@@ -59,7 +67,12 @@ export class ClusterRig {
   async begin(index: number): Promise<void> {
     const port = this.gateways[index]?.port ?? 0;
     const cluster = this.#clusters[index] as ClusterOptions;
-    this.gateways[index] = await createGateway({ ...PATIENT_GATEWAY, ...this.#options, port, cluster });
+    this.gateways[index] = await createGateway({
+      ...PATIENT_GATEWAY,
+      ...this.#options(index),
+      port,
+      cluster,
+    });
   }
 
   /** Resolves when each gateway knows so many of them; by default all. */

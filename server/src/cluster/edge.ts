@@ -270,7 +270,7 @@ export class Edge {
 
   /** What is for a member without a carrier comes again. Of a gateway that is no member any more the client has heard. */
   #cannotReach(connection: ClientConnection, home: number, hasEvents: boolean): void {
-    if (!this.#members.present.has(home)) return;
+    if (!this.#members.mayBeHome(home)) return;
     const client = this.#clientOf(connection);
     client.unreached.add(home);
     if (!hasEvents) return;

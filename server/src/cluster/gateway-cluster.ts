@@ -48,12 +48,13 @@ export class GatewayCluster {
   constructor(interconnect: Interconnect, host: ClusterHost) {
     this.#interconnect = interconnect;
     this.#host = host;
-    this.#members = new Members(interconnect.self, (other, isThere) => {
+    const changed = (other: number, isThere: boolean): void => {
       const { size } = this.#members.present;
       const name = interconnect.nameOf(other);
       host.log(`the gateway ${name} ${isThere ? "is there" : "has gone"}: ${size} share channels`);
       this.#moved();
-    });
+    };
+    this.#members = new Members(interconnect.self, changed, interconnect.homes);
     this.#edge = new Edge(this.#members, host);
   }
 

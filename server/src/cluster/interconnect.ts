@@ -27,6 +27,8 @@ export interface ClusterEvents {
 export interface Interconnect {
   /** Index of this gateway: no two members have the same. */
   readonly self: number;
+  /** Number of gateways, where all are homes, whether they are there or not. */
+  readonly homes: number | undefined;
   /** The identity that all members have in the names of channels. */
   readonly identity: string;
   /** Whether this gateway is a member at this very moment: nothing may be done in the name of a home otherwise. */

@@ -6,23 +6,34 @@ const GOLDEN = 0x9e3779b1;
 /**
  * The gateways of a cluster as one of them sees it. Each channel has a home among those that are there: the one that comes first in an order
  * of the channel's own (rendezvous hashing; D. Thaler and C. Ravishankar, "Using Name-Based Mappings to Increase Hit Rates", IEEE/ACM Transactions on
- * Networking, 1998). So when a gateway comes or goes only channels move that it has, or had.
+ * Networking, 1998). So when a gateway comes or goes only channels move that it has, or had. Where these keep files none moves.
  */
 export class Members {
   readonly self: number;
   readonly #present: Set<number>;
+  /** Indices of the gateways that are homes. */
+  readonly #homes: ReadonlySet<number>;
   readonly #changed: (index: number, isThere: boolean) => void;
 
-  /** @param self this gateway's index @param changed called when a gateway has come or gone */
-  constructor(self: number, changed: (index: number, isThere: boolean) => void) {
+  /**
+   * @param self this gateway's index @param changed called when a gateway has come or gone
+   * @param fixed number of gateways where all are homes, whether they are there or not
+   */
+  constructor(self: number, changed: (index: number, isThere: boolean) => void, fixed?: number) {
     this.self = self;
     this.#present = new Set([self]);
+    this.#homes = fixed === undefined ? this.#present : new Set(Array(fixed).keys());
     this.#changed = changed;
   }
 
   /** Indices of the gateways that are there. */
   get present(): ReadonlySet<number> {
     return this.#present;
+  }
+
+  /** Whether the gateway with this index can be a channel's home. */
+  mayBeHome(index: number): boolean {
+    return this.#homes.has(index);
   }
 
   came(index: number): void {
@@ -37,10 +48,10 @@ export class Members {
   /** Index of the gateway that is the home of the channel, or shared object, with this name. */
   homeOf(name: string): number {
     let [home, most] = [this.self, -1];
-    if (this.#present.size === 1) return home;
+    if (this.#homes.size === 1) return home;
     const digest = createHash("sha1").update(name).digest();
     const [high, low] = [digest.readUInt32BE(0), digest.readUInt32BE(4)];
-    for (const index of this.#present) {
+    for (const index of this.#homes) {
       const weight = mixed(mixed(high ^ Math.imul(index + 1, GOLDEN)) ^ low);
       if (weight > most || (weight === most && index < home)) [home, most] = [index, weight];
     }

@@ -26,6 +26,7 @@ interface Other {
 
 /** Carriers and members by NATS. While NATS cannot be reached, and when its lease has run out, this gateway is no member. */
 export class NatsInterconnect implements Interconnect {
+  readonly homes = undefined;
   readonly #connection: NatsConnection;
   readonly #lease: NatsLease;
   readonly #prefix: string;

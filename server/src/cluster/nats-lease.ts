@@ -1,12 +1,12 @@
-import { createHash, randomInt } from "node:crypto";
+import { randomInt } from "node:crypto";
 import { hostname } from "node:os";
 import { JechoError } from "@jecho/shared";
 import { type KV, type KvEntry, Kvm } from "@nats-io/kv";
 import type { NatsConnection } from "@nats-io/transport-node";
+import { identityFrom } from "./identities.ts";
 import { MOST_GATEWAYS } from "./numbers.ts";
 
 const VERSION = 2;
-const IDENTITY_BYTES = 12;
 /** Life of a lease since its last renewal was sent. Other members end it when they have seen no renewal for as long: a gateway that is killed is missed for so long. */
 export const LEASE_MS = 3000;
 /** Time that one renewal may take. */
@@ -133,8 +133,5 @@ async function openBucket(
 ): Promise<[bucket: KV, identity: string]> {
   const bucket = await new Kvm(connection).create(prefix, { replicas });
   const { streamInfo } = await bucket.status();
-  const digest = createHash("sha256")
-    .update(JSON.stringify([prefix, streamInfo.created]))
-    .digest("hex");
-  return [bucket, `~${digest.slice(0, 2 * IDENTITY_BYTES)}`];
+  return [bucket, identityFrom(JSON.stringify([prefix, streamInfo.created]))];
 }

@@ -12,16 +12,18 @@ const HEADER_BYTES = 16;
 /**
  * Makes this gateway known as a member, or what it needs to become one.
  *
+ * @param hasFile whether it keeps histories in a file
  * @param frameBytes most bytes of a client's message
  * @throws JechoError `ARGUMENT_INVALID` where the options are none, or NATS cannot be used
  */
 export async function openInterconnect(
   options: GatewayClusterOptions,
+  hasFile: boolean,
   frameBytes: number,
   log: (line: string) => void,
 ): Promise<Interconnect> {
   const limitBytes = frameBytes + HEADER_BYTES;
-  if (!("nats" in options)) return TcpInterconnect.open(options, limitBytes, log);
+  if (!("nats" in options)) return TcpInterconnect.open(options, hasFile, limitBytes, log);
   if ("members" in options)
     throw new JechoError("ARGUMENT_INVALID", "cluster: its members are listed, or found by NATS, not both");
   // Who does not use NATS does not load it.

@@ -1,8 +1,9 @@
-import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { JechoError } from "@jecho/shared";
+import { identityFrom } from "./identities.ts";
 import type { ClusterEvents, Interconnect } from "./interconnect.ts";
 import { inStream, TrunkReader } from "./message-stream.ts";
 import { MOST_GATEWAYS } from "./numbers.ts";
@@ -23,9 +24,8 @@ export interface TcpClusterOptions {
 
 /** Least length of a secret, in characters. */
 const LEAST_SECRET = 16;
-const IDENTITY_BYTES = 12;
 
-const VERSION = 2;
+const VERSION = 3;
 const NONCE_BYTES = 32;
 /** Time that the other side has to say who it is. */
 const GREETING_MS = 3000;
@@ -50,6 +50,7 @@ interface Greeting {
 export class TcpInterconnect implements Interconnect {
   readonly self: number;
   readonly identity: string;
+  readonly homes: number | undefined;
   /** Whoever is cut off from the others goes on alone. */
   readonly isMember = true;
   readonly #members: readonly string[];
@@ -65,27 +66,28 @@ export class TcpInterconnect implements Interconnect {
   private constructor(
     { members, self }: TcpClusterOptions,
     secret: string,
+    hasFile: boolean,
     limitBytes: number,
     log: (line: string) => void,
   ) {
     this.self = members.indexOf(self);
+    this.homes = hasFile ? members.length : undefined;
     this.#members = members;
     this.#secret = secret;
     this.#limitBytes = limitBytes;
     this.#log = log;
-    const digest = createHash("sha256")
-      .update(JSON.stringify([members, secret]))
-      .digest("hex");
-    this.identity = `~${digest.slice(0, 2 * IDENTITY_BYTES)}`;
+    this.identity = identityFrom(JSON.stringify([hasFile ? members.length : members, secret]));
     this.#server = createServer({ noDelay: true }, socket => this.#accept(socket));
   }
 
   /**
+   * @param hasFile whether it keeps histories in a file
    * @param limitBytes of a message
    * @throws JechoError `ARGUMENT_INVALID` where the options are none
    */
   static async open(
     options: TcpClusterOptions,
+    hasFile: boolean,
     limitBytes: number,
     log: (line: string) => void,
   ): Promise<TcpInterconnect> {
@@ -102,7 +104,7 @@ export class TcpInterconnect implements Interconnect {
       (error: Error) => fail(error.message),
     );
     if (secret.length < LEAST_SECRET) fail(`its secret has at least ${LEAST_SECRET} characters`);
-    return new TcpInterconnect(options, secret, limitBytes, log);
+    return new TcpInterconnect(options, secret, hasFile, limitBytes, log);
   }
 
   nameOf(index: number): string {
@@ -183,7 +185,7 @@ export class TcpInterconnect implements Interconnect {
 
   #proof(side: "opens" | "takes", theirs: string, ours: string, index: number): string {
     return createHmac("sha256", this.#secret)
-      .update(JSON.stringify([side, theirs, ours, index, this.#members]))
+      .update(JSON.stringify([side, theirs, ours, index, this.#members, this.homes]))
       .digest("hex");
   }
 
@@ -198,7 +200,7 @@ export class TcpInterconnect implements Interconnect {
       timingSafeEqual(given, wanted);
     if (isKnown) return;
     this.#log(
-      `the gateway ${this.nameOf(from)} does not belong to this cluster: its version, its secret or its list of members is another`,
+      `the gateway ${this.nameOf(from)} does not belong to this cluster: its version, its secret, its list of members, or whether it keeps histories in a file is another`,
     );
     throw new JechoError("TOKEN_INVALID", "it does not belong to this cluster");
   }

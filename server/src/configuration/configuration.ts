@@ -52,9 +52,9 @@ function checkTogether(settings: FoundSettings): void {
       "gateways that find one another by NATS want the address of a server, --cluster-nats, and no --cluster",
     );
   const workers = settings.get("workers")?.value as number;
-  if (workers > 1 && (ofCluster.length > 0 || has("historyFile")))
+  if (workers > 1 && ofCluster.length > 0)
     throw new Misuse(
-      "--workers cannot go with --cluster (by NATS it can) or --history: what these have is one process's own",
+      "--workers cannot go with --cluster (by NATS it can), whose address is one process's own",
     );
   if (has("operations.host") && !has("operations.port"))
     throw new Misuse("--operations-host is wanted with --operations-port alone");

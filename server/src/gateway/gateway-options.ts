@@ -75,7 +75,7 @@ export interface GatewayOptions extends GatewayLimits {
    * lets in of other sites (`img-src` of a map's tiles) comes without cookies; `frame-ancestors` says who may embed them.
    */
   readonly contentPolicy?: string;
-  /** A file that history is kept in, so that it survives a restart; none by default. */
+  /** A file that history is kept in, so that it survives a restart; none by default. Gateways of a list all have one, or none. */
   readonly historyFile?: string;
   /**
    * Whether each message has a checksum behind it (CRC-32), both ways: where there is no TLS, TCP alone lets a flipped bit pass now and then. A message that it finds
@@ -102,8 +102,7 @@ export interface GatewayOptions extends GatewayLimits {
   readonly installTimeoutMs?: number;
   /**
    * Starts a process beside the gateway that runs modulators for producers that run none or no more: the client library's
-   * `startModulating`. Without one they run with their consumers. It is given the gateway's address, `HOST:PORT` or `https://HOST:PORT`, what to show there, and,
-   * where the gateway has a log, what takes the lines that the process says into it.
+   * `startModulating`. Without one they run with their consumers. It is given the gateway's address, `HOST:PORT` or `https://HOST:PORT`, what to show there, and what logs a line.
    */
   readonly modulating?: (address: string, token: string, say?: (line: string) => void) => Modulating;
   /**
@@ -157,10 +156,10 @@ export function checkGatewayOptions(options: GatewayOptions): void {
   for (const origin of origins) checkOrigin(origin);
   for (const host of hosts) checkHost(host);
   checkOwners(options);
-  if (options.cluster !== undefined && options.historyFile !== undefined)
+  if (options.historyFile !== undefined && options.cluster !== undefined && "nats" in options.cluster)
     throw new JechoError(
       "ARGUMENT_INVALID",
-      "a gateway of a cluster keeps no history in a file yet: what it has of a channel stays behind when that moves",
+      "gateways joined by NATS keep no history in a file: ask for durable histories, which NATS keeps",
     );
 }
 

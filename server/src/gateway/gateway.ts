@@ -6,6 +6,8 @@ import { AuditLog } from "../access/audit-log.ts";
 import { ChannelOwners } from "../access/owners.ts";
 import { TokenVerifier } from "../access/tokens.ts";
 import { GatewayCluster } from "../cluster/gateway-cluster.ts";
+import { freshIdentity } from "../cluster/identities.ts";
+import type { Interconnect } from "../cluster/interconnect.ts";
 import { openInterconnect } from "../cluster/open-interconnect.ts";
 import { Admission } from "../connections/admission.ts";
 import type { ClientConnection } from "../connections/client-connection.ts";
@@ -18,7 +20,7 @@ import { Acknowledgements } from "../delivery/acknowledgements.ts";
 import { Dispatcher } from "../delivery/dispatch.ts";
 import { Gathering } from "../delivery/gathering.ts";
 import { WaitingTotal } from "../delivery/waiting.ts";
-import { FileStore } from "../history/file-store.ts";
+import { FileStore, partOf } from "../history/file-store.ts";
 import type { HistoryStore } from "../history/store.ts";
 import { Handovers } from "../management/handovers.ts";
 import { NameServer } from "../management/name-server.ts";
@@ -75,7 +77,6 @@ export interface Gateway {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-const IDENTITY_BYTES = 12;
 /**
  * Time from when a former home takes nothing more to when its clients' connections end. Other homes hear of a new gateway up to half a second later, and a client has one connection for
  * all: what was taken for it is to have reached it before any of them ends that.
@@ -117,20 +118,18 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       : new AuditLog(options.auditFile, report);
   const objects = new SharedObjects(limits.objectsPerConnection);
   const acknowledgements = new Acknowledgements();
+  const { cluster: joining, historyFile } = options;
+  let interconnect: Interconnect | undefined;
+  const giveUp = async (error: Error): Promise<never> => {
+    await interconnect?.stop();
+    await audit?.close();
+    throw error;
+  };
+  interconnect =
+    joining && (await openInterconnect(joining, historyFile !== undefined, limitBytes, log).catch(giveUp));
+  const part = partOf(interconnect?.self ?? 0, interconnect?.homes ?? 1);
   const file =
-    options.historyFile === undefined
-      ? undefined
-      : await FileStore.open(options.historyFile, log).catch(async (error: Error) => {
-          await audit?.close();
-          throw error;
-        });
-  const interconnect =
-    options.cluster &&
-    (await openInterconnect(options.cluster, limitBytes, log).catch(async (error: Error) => {
-      file?.close();
-      await audit?.close();
-      throw error;
-    }));
+    historyFile === undefined ? undefined : await FileStore.open(historyFile, log, part).catch(giveUp);
   const store: HistoryStore | undefined =
     file ??
     (await interconnect
@@ -148,14 +147,9 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
         },
         log,
       })
-      .catch(async (error: Error) => {
-        await interconnect.stop();
-        await audit?.close();
-        throw error;
-      }));
+      .catch(giveUp));
   const index = interconnect?.self;
-  const fresh = `~${randomBytes(IDENTITY_BYTES).toString("hex")}`;
-  const identity = interconnect?.identity ?? file?.identity(fresh) ?? fresh;
+  const identity = interconnect?.identity ?? file?.identity ?? freshIdentity();
   const gathering = new Gathering();
   const requestTimeoutMs = options.requestTimeoutMs ?? 10_000;
   const resumeWindowMs = options.resumeWindowMs ?? 30_000;

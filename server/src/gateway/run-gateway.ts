@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { JechoError } from "@jecho/shared";
 import { describeFlags } from "../configuration/command-line.ts";
 import {
@@ -10,7 +11,7 @@ import {
 import { Misuse } from "../configuration/texts.ts";
 import { type GatewayLog, type LogLevel, lineLog } from "../operations/gateway-log.ts";
 import { createGateway } from "./gateway.ts";
-import { type GatewayOptions, isOwnMachine } from "./gateway-options.ts";
+import { checkGatewayOptions, type GatewayOptions, isOwnMachine } from "./gateway-options.ts";
 import { Workers, type WorkersOptions } from "./workers.ts";
 
 const SOURCES = `Each of them may also stand in a file, by the name that it has in createGateway, or in the environment: drainMs as JECHO_OPTION_DRAIN_MS.
@@ -56,6 +57,12 @@ export async function runGateway(
       log.error({ code }, message);
       process.exitCode = code === "ARGUMENT_INVALID" ? 2 : 1;
     };
+    const { historyFile } = options;
+    if (historyFile !== undefined && existsSync(workers > 1 ? historyFile : `${historyFile}-1`))
+      throw new Misuse(
+        `the history ${historyFile} was begun ${workers > 1 ? "without" : "with"} --workers: start the gateway as before, or give it another file`,
+      );
+    silenceSqlite(process);
     if (workers > 1) {
       const say = (line: string): void => {
         if (logFormat === "json") log.info({}, line);
@@ -63,7 +70,6 @@ export async function runGateway(
       };
       return runWorkers(process, workers, options, { log, say }).catch(failed);
     }
-    silenceSqlite(process);
     process.on("SIGHUP", () => log.warn({}, NO_RELOAD));
     const gateway = await createGateway({
       ...options,
@@ -101,14 +107,16 @@ export async function runGateway(
 async function runWorkers(
   process: NodeJS.Process,
   count: number,
-  { host = "127.0.0.1", port = 0, drainMs = 5000, operations, cluster }: GatewayOptions,
+  options: GatewayOptions,
   { log, say }: Pick<WorkersOptions, "log" | "say">,
 ): Promise<void> {
+  checkGatewayOptions(options);
+  const { host = "127.0.0.1", port = 0, drainMs = 5000, operations, cluster, historyFile } = options;
   const [, program = "", ...words] = process.argv;
   const operationsPort = operations?.port;
   const isByNats = cluster !== undefined;
   const workers = await Workers.start({
-    ...{ count, host, port, drainMs, operationsPort, isByNats, program, words, log, say },
+    ...{ count, host, port, drainMs, operationsPort, historyFile, isByNats, program, words, log, say },
   });
   say(`gateway listening at ${workers.address}`);
   say(`served by ${count} workers of process ${process.pid}, which jecho reload ${process.pid} exchanges`);

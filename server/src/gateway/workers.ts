@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -25,6 +26,8 @@ export interface WorkersOptions {
   readonly drainMs: number;
   /** The first one's port for operators, which those of the others follow; undefined: they have none. */
   readonly operationsPort: number | undefined;
+  /** Beginning of the names of the files that they keep histories in. */
+  readonly historyFile: string | undefined;
   /** Whether they find one another by NATS, as they do gateways elsewhere. */
   readonly isByNats: boolean;
   /** The command's program, and its words: each worker is started with these, and some of its own behind them. */
@@ -62,18 +65,20 @@ export class Workers {
 
   /** @throws Error where the port cannot be had, or a worker does not start, which has said why */
   static async start(options: WorkersOptions): Promise<Workers> {
-    const { count, host, operationsPort, isByNats, log } = options;
+    const { count, host, operationsPort, historyFile, isByNats, log } = options;
     // Whoever else has the port must not be joined.
     const port = await tryPort(host, options.port);
     const folder = await mkdtemp(join(tmpdir(), "jecho-"));
-    const secret = join(folder, "secret");
-    await writeFile(secret, randomBytes(32).toString("hex"), { mode: 0o600 });
+    // The gateway's identity comes of it, and is to last as long as its histories.
+    const secret = historyFile === undefined ? join(folder, "secret") : `${historyFile}-secret`;
+    if (!existsSync(secret)) await writeFile(secret, randomBytes(32).toString("hex"), { mode: 0o600 });
     const members: string[] = [];
     while (!isByNats && members.length < count) members.push(`127.0.0.1:${await tryPort("127.0.0.1", 0)}`);
     const list = members.flatMap(member => ["--cluster", member]);
     const workers = Array.from({ length: count }, (_, i) => {
       const words = ["--workers", "1", "--port", String(port), "--share-port"];
       if (operationsPort) words.push("--operations-port", String(operationsPort + i));
+      if (historyFile !== undefined) words.push("--history", `${historyFile}-${i + 1}`);
       if (!isByNats) words.push(...list, "--cluster-self", members[i] as string, "--cluster-secret", secret);
       return new Worker(`worker ${i + 1}`, words, options);
     });

@@ -1,9 +1,17 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { isIdentity } from "@jecho/shared";
+import { isIdentity, JechoError } from "@jecho/shared";
+import { freshIdentity } from "../cluster/identities.ts";
 import type { EpochStart, LoggedRun, Retention } from "./event-log.ts";
 import { HistoryFile } from "./history-file.ts";
 import type { HistoryStore } from "./store.ts";
 import { readStored, type Stored, storedSource, sumOf } from "./stored.ts";
+
+const PART = /^\d+ of \d+$/;
+
+/** Which of how many gateways that share channels has a file. @param index from 0 on */
+export function partOf(index: number, count: number): string {
+  return `${index + 1} of ${count}`;
+}
 
 /**
  * Keeps history in a file of SQLite, so that it survives a restart of the gateway. Each run is handed to the operating system
@@ -16,35 +24,62 @@ export class FileStore implements HistoryStore {
   readonly waitingBytes = 0;
   readonly #file: HistoryFile;
   readonly #log: (line: string) => void;
+  readonly #part: string;
   #statements: ReturnType<typeof prepare>;
   #failed = false;
   #identity = "";
 
-  private constructor(file: HistoryFile, log: (line: string) => void) {
+  private constructor(file: HistoryFile, log: (line: string) => void, part: string) {
     this.#file = file;
     this.#log = log;
+    this.#part = part;
     this.#statements = prepare(file.database);
   }
 
-  /** @throws JechoError `HISTORY_IN_USE` where another gateway has the file, `ARGUMENT_INVALID` where it cannot be used */
-  static async open(path: string, log: (line: string) => void): Promise<FileStore> {
-    return new FileStore(await HistoryFile.open(path, log), log);
+  /**
+   * @param part which of how many gateways that share channels has the file
+   * @throws JechoError `HISTORY_IN_USE` where another gateway has the file, `ARGUMENT_INVALID` where it cannot be used, or is another part's
+   */
+  static async open(path: string, log: (line: string) => void, part = partOf(0, 1)): Promise<FileStore> {
+    const file = await HistoryFile.open(path, log);
+    const store = new FileStore(file, log, part);
+    let others: string | undefined;
+    store.#use(() => {
+      const isUsed = file.database.prepare("SELECT 1 FROM epochs").get() !== undefined;
+      const known = isUsed ? String(store.#known("part")) : part;
+      // What is damaged says nothing.
+      if (known !== part && PART.test(known)) others = known;
+      else store.#sign();
+    });
+    if (others === undefined) return store;
+    store.close();
+    throw new JechoError(
+      "ARGUMENT_INVALID",
+      `the history's file ${path} has the channels of gateway ${others}, and this is gateway ${part}: start as many as before, or give them other files`,
+    );
   }
 
-  /** The identity of this file's gateways. @param fresh for a file without a readable one */
-  identity(fresh: string): string {
-    this.#identity = fresh;
+  /** Identity of the gateways that have this file, one after the other. */
+  get identity(): string {
+    if (this.#identity !== "") return this.#identity;
+    this.#identity = freshIdentity();
     this.#use(() => {
-      const { database } = this.#file;
-      const known = database.prepare("SELECT value FROM gateway WHERE name = 'identity'").get()?.value;
+      const known = this.#known("identity");
       if (isIdentity(String(known))) this.#identity = String(known);
-      else this.#writeIdentity();
+      else this.#sign();
     });
     return this.#identity;
   }
 
-  #writeIdentity(): void {
-    this.#file.database.prepare("INSERT OR REPLACE INTO gateway VALUES ('identity', ?)").run(this.#identity);
+  #known(name: string): unknown {
+    return this.#file.database.prepare("SELECT value FROM gateway WHERE name = ?").get(name)?.value;
+  }
+
+  /** Writes whose file it is. */
+  #sign(): void {
+    const write = this.#file.database.prepare("INSERT OR REPLACE INTO gateway VALUES (?, ?)");
+    write.run("part", this.#part);
+    if (this.#identity !== "") write.run("identity", this.#identity);
   }
 
   fetch(): undefined {}
@@ -112,7 +147,7 @@ export class FileStore implements HistoryStore {
       } catch (error) {
         if (!this.#file.mend(error)) throw error;
         this.#statements = prepare(this.#file.database);
-        this.#writeIdentity();
+        this.#sign();
         use();
       }
     });

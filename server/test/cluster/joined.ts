@@ -48,9 +48,11 @@ export class Joined {
     this.lines = lines;
   }
 
-  static async open(options: GatewayClusterOptions): Promise<Joined> {
+  /** @param hasFile whether it keeps histories in a file */
+  static async open(options: GatewayClusterOptions, hasFile = false): Promise<Joined> {
     const lines: string[] = [];
-    const joined = new Joined(await openInterconnect(options, LIMIT_BYTES, line => lines.push(line)), lines);
+    const log = (line: string): void => void lines.push(line);
+    const joined = new Joined(await openInterconnect(options, hasFile, LIMIT_BYTES, log), lines);
     onTestFinished(() => joined.interconnect.stop());
     await joined.interconnect.start({
       came: index => void joined.members.add(index),

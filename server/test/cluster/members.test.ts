@@ -30,3 +30,14 @@ test("CLU-3: when a gateway goes, only channels move whose home it was", () => {
     else expect(members.homeOf(name)).toBe(home);
   }
 });
+
+test("CLU-10: where gateways keep histories in files, a channel has the same home whichever of them are there", () => {
+  const all = membersOf(0, 1, 2);
+  const alone = new Members(1, () => {}, 3);
+  const before = NAMES.map(name => alone.homeOf(name));
+  expect(before).toEqual(NAMES.map(name => all.homeOf(name)));
+  alone.came(0);
+  alone.left(0);
+  expect(NAMES.map(name => alone.homeOf(name))).toEqual(before);
+  expect(alone.present).toEqual(new Set([1]));
+});

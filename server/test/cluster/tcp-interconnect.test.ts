@@ -12,6 +12,14 @@ test("who does not know the secret is not let in, and the operator hears of it",
     expect([members.size, opened.size, accepted.length]).toEqual([0, 0, 0]);
 });
 
+test("CLU-10: gateways join where all of them keep histories in files, or none of them does", async () => {
+  const options = await listed(3);
+  const all = await Promise.all(options.map((one, i) => Joined.open(one as typeof one & object, i < 2)));
+  await expect.poll(() => all.map(({ members }) => members.size)).toEqual([1, 1, 0]);
+  await expect.poll(() => all[2]?.lines.length).toBeGreaterThan(0);
+  expect(all.map(({ interconnect }) => interconnect.homes)).toEqual([3, 3, undefined]);
+});
+
 test("a stranger who says what is no greeting, or too long a one, is cut off", async () => {
   const [options] = await listed(2);
   await Joined.open(options as typeof options & object);
