@@ -52,8 +52,7 @@ export function writePlatforms(
 ): { readonly here: string[]; readonly elsewhere: string[] } {
   const place = join(folder, "server", PLACE);
   mkdirSync(place, { recursive: true });
-  for (const file of ["index.mjs", "index.d.mts"])
-    copyFileSync(join(library, "dist", file), join(place, file));
+  copyFileSync(join(library, "dist", "index.mjs"), join(place, "index.mjs"));
   copyFileSync(join(library, "LICENSE"), join(place, "LICENSE"));
   writeFileSync(join(place, "uws.mjs"), LOADER);
   const written = { here: [] as string[], elsewhere: [] as string[] };
@@ -84,7 +83,8 @@ export function withPlatforms<M extends object>(manifest: M): M {
   return {
     ...manifest,
     dependencies,
-    imports: { "#uws": { types: `./${PLACE}/index.d.mts`, default: `./${PLACE}/index.mjs` } },
+    // No declaration that a face leads to names it.
+    imports: { "#uws": `./${PLACE}/index.mjs` },
     optionalDependencies: Object.fromEntries(platforms().map(({ name }) => [name, version])),
   };
 }
