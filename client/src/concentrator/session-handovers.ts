@@ -4,7 +4,7 @@ import type { PortEnd } from "./endpoints/endpoint.ts";
 import type { Openings } from "./endpoints/openings.ts";
 import type { Link } from "./link.ts";
 
-/** Sessions of this process that other devices may take over. A page loads this with the first token that it asks for. */
+/** Sessions here that other devices may take over. A page loads this when it asks for a token. */
 export class SessionHandovers {
   readonly #link: Link;
   readonly #openings: Openings;
@@ -16,7 +16,7 @@ export class SessionHandovers {
     this.#openings = openings;
   }
 
-  /** A session asks for a token with which another device takes it over. */
+  /** A session asks for a token by which another device takes it over. */
   ask(port: PortEnd, request: number): void {
     this.#askers.set(request, port);
     this.#link.send({ kind: "AskHandover", request });
@@ -32,18 +32,22 @@ export class SessionHandovers {
     if (port === undefined) return undefined;
     const places = [];
     const copies = [];
+    const objects = [];
     for (const [, endpoint] of [...port.endpoints]) {
       const { open } = endpoint;
       // What it produces ends with the session.
       if (endpoint.is === "producer") continue;
       if (open !== undefined) {
         if (endpoint.is === "object") copies.push(open.number);
-        else places.push(endpoint.placeOf(open.number));
+        else {
+          places.push(endpoint.placeOf(open.number));
+          for (const { object } of endpoint.modulator?.objects ?? []) objects.push(object);
+        }
       }
       // The gateway removes them by itself.
       this.#openings.end(endpoint);
     }
-    this.#link.send({ kind: "Yielded", request, places, copies });
+    this.#link.send({ kind: "Yielded", request, asked, places, copies, objects });
     const error = new JechoError("HANDED_OVER", "the session was handed over to another device");
     port.listener.notify({ is: "status", status: statusNow("refused", error) });
     return port;

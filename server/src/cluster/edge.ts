@@ -11,10 +11,13 @@ import {
 } from "@jecho/shared/internal";
 import type { ClientConnection } from "../connections/client-connection.ts";
 import { SOCKET_LOW_BYTES } from "../delivery/listener.ts";
+import { type HandoverPart, partsOf } from "../management/handovers.ts";
+import { EdgeClient, type EdgeTopic, type Unconfirmed } from "./edge-client.ts";
 import type { Members } from "./members.ts";
 import { gatewayOf } from "./numbers.ts";
 import { baseOf, EVERYWHERE, HERE, routeOf } from "./routes.ts";
 import {
+  type Entry,
   type Followed,
   fromJson,
   json,
@@ -43,45 +46,6 @@ export interface EdgeHost {
   brings(connection: ClientConnection, states: readonly SharedState[]): void;
   /** A newer state of an object that modulators here read. */
   followed(update: ObjectUpdate, frame: Uint8Array): void;
-}
-
-/** A message with events, or a question whether those before it are taken; they are confirmed in their order. */
-interface Unconfirmed {
-  /** Messages to homes that it was made into, and that these have not confirmed. */
-  left: number;
-  /** Whether all of it has been handed on. */
-  isWhole: boolean;
-  bytes: number;
-  /** The time of the client's, where it is a question. */
-  readonly asked: number | undefined;
-}
-
-/** A client of this gateway that has something at another one. */
-class EdgeClient {
-  readonly number: number;
-  readonly connection: ClientConnection;
-  /** What each home it has something at has still to confirm. */
-  readonly homes = new Map<number, Unconfirmed[]>();
-  /** Members that it has something for, and that cannot be reached at the moment: it connects again when they can be, or are members no more. */
-  readonly unreached = new Set<number>();
-  readonly unconfirmed: Unconfirmed[] = [];
-  /** The one at work. */
-  current: Unconfirmed | undefined;
-  readonly topics = new Set<EdgeTopic>();
-  /** Bytes that wait for it, as its homes were told. */
-  toldBytes = 0;
-
-  constructor(number: number, connection: ClientConnection) {
-    this.number = number;
-    this.connection = connection;
-  }
-}
-
-/** A topic of another gateway's that clients here take. */
-interface EdgeTopic {
-  readonly name: string;
-  readonly takers: Set<EdgeClient>;
-  sinceLook: number;
 }
 
 /** A stretch of the message at work that is for one home. */
@@ -202,6 +166,28 @@ export class Edge {
     return true;
   }
 
+  /** See `HandoverWays`. */
+  takeOver(connection: ClientConnection, token: string): string | undefined {
+    const { self } = this.#members;
+    const parts = partsOf(token);
+    const own = parts.get(self);
+    if (own === token) return own;
+    const others = [...parts].filter(([home]) => home !== self);
+    if (!others.every(([home]) => this.#carriers.has(home))) {
+      connection.end("HANDOVER_INVALID", "the handover token is none, or one of its gateways is away");
+      return undefined;
+    }
+    this.#clientOf(connection).awaitParts(0, parts.keys());
+    for (const [home, part] of others)
+      this.#enter(connection, home, this.#carriers.get(home) as TrunkCarrier, part);
+    return own;
+  }
+
+  /** See `HandoverWays`. @param home that has it */
+  join(connection: ClientConnection, part: HandoverPart, home = this.#members.self): boolean {
+    return this.#clients.get(connection)?.join(part, home) === true;
+  }
+
   /** A client's socket has room again. */
   drained(connection: ClientConnection): void {
     const client = this.#clients.get(connection);
@@ -302,11 +288,16 @@ export class Edge {
     }
   }
 
-  #enter(connection: ClientConnection, home: number, carrier: TrunkCarrier): EdgeClient {
+  /** @param handover see `Entry` */
+  #enter(connection: ClientConnection, home: number, carrier: TrunkCarrier, handover = ""): EdgeClient {
     const client = this.#clientOf(connection);
     if (client.homes.has(home)) return client;
     client.homes.set(home, []);
-    const entry = { address: connection.address, token: this.#tokens.get(connection) ?? "" };
+    const entry: Entry = {
+      address: connection.address,
+      token: this.#tokens.get(connection) ?? "",
+      handover,
+    };
     sendTrunk(carrier, TO_HOME.enters, client.number, json(entry));
     return client;
   }
@@ -327,14 +318,8 @@ export class Edge {
       this.#findType(connection, frame);
       return true;
     }
-    if (frame.kind === "AskHandover" && client !== undefined) {
-      const why = new JechoError(
-        "HANDOVER_INVALID",
-        "a session with channels at several gateways cannot be handed over yet",
-      );
-      connection.send(refusal(frame.request, why));
-      return true;
-    }
+    if (frame.kind === "AskHandover" && client !== undefined)
+      client.awaitParts(frame.request, [this.#members.self, ...client.homes.keys()]);
     if (frame.kind !== "Ping" || client === undefined || client.unconfirmed.length === 0) return false;
     const asked = this.#begin(client, frame.time);
     asked.isWhole = true;
@@ -377,6 +362,11 @@ export class Edge {
         connection.unsubscribe(topic.name);
         return this.#leave(topic, client);
       }
+      case TO_EDGE.part: {
+        const part = frameOf(rest);
+        if (part.kind === "HandoverToken" || part.kind === "Inheritance") this.join(connection, part, home);
+        return;
+      }
       case TO_EDGE.taken: {
         const waiting = client.homes.get(home) ?? [];
         for (const taken of waiting.splice(0, wordOf(rest))) taken.left--;
@@ -393,8 +383,7 @@ export class Edge {
   }
 
   #followed(bytes: Uint8Array): void {
-    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    const update = parseFrame(view, bytes, 0, bytes.byteLength);
+    const update = frameOf(bytes);
     if (update.kind === "ObjectUpdate") this.#host.followed(update, bytes);
   }
 
@@ -465,6 +454,11 @@ export class Edge {
       client.connection.end("CHANNEL_MOVED", "the gateway that had some of its channels has gone");
     }
   }
+}
+
+function frameOf(bytes: Uint8Array): Frame {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return parseFrame(view, bytes, 0, bytes.byteLength);
 }
 
 function nameOf(home: number, topic: number): string {

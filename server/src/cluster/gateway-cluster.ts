@@ -2,6 +2,7 @@ import type { Frame, SharedState } from "@jecho/shared/internal";
 import type { ClientConnection } from "../connections/client-connection.ts";
 import type { ConnectionSocket } from "../connections/connection.ts";
 import { PassingSocket } from "../connections/passing-socket.ts";
+import type { HandoverPart } from "../management/handovers.ts";
 import type { ObjectHomes } from "../objects/object-homes.ts";
 import { Edge, type EdgeHost } from "./edge.ts";
 import type { Interconnect } from "./interconnect.ts";
@@ -151,6 +152,16 @@ export class GatewayCluster {
   /** See `Edge.took`. What came while this gateway was no member is not confirmed. */
   took(connection: ClientConnection, bytes: number): boolean {
     return !this.#interconnect.isMember || this.#edge.took(connection, bytes);
+  }
+
+  /** See `HandoverWays`. */
+  takeOver(connection: ClientConnection, token: string): string | undefined {
+    return this.#edge.takeOver(connection, token);
+  }
+
+  /** See `HandoverWays`. */
+  join(connection: ClientConnection, part: HandoverPart): boolean {
+    return this.#edge.join(connection, part);
   }
 
   drained(connection: ClientConnection): void {

@@ -1,11 +1,14 @@
-import type { Outgoing } from "@jecho/shared/internal";
+import { type Control, encodeControl, type Outgoing, type Yielded } from "@jecho/shared/internal";
 import { ClientConnection } from "../connections/client-connection.ts";
 import type { ConnectionLimits } from "../connections/connection.ts";
+import { MOST_PER_CONNECTION } from "../management/handovers.ts";
 import { addressBytes } from "../web/address-bytes.ts";
 import type { ServerSocket } from "../web/web-server.ts";
 import { json, sendTrunk, TO_EDGE, words } from "./trunk.ts";
 import type { TrunkCarrier } from "./trunk-carrier.ts";
 
+/** Longest time between what a client has yielded and the request for it of whoever goes on with it: they come from different gateways. */
+const TAKE_OVER_MS = 10_000;
 /** Bytes on the way to another gateway from which on its clients count as slow. */
 const HIGH_BYTES = 1 << 20;
 
@@ -131,9 +134,19 @@ export class RemoteSocket implements ServerSocket {
   }
 }
 
+/** A handover that another device may take up, as far as that has asked for it, and the client has yielded: it does so for all gateways at once. */
+interface Yielding {
+  /** The request that it is to answer. */
+  request?: number;
+  yielded?: Yielded;
+}
+
 /** A client that is connected to another gateway. Its edge confirms what it sends: a message may be for several homes. */
 export class RemoteClient extends ClientConnection {
   readonly socket: RemoteSocket;
+  /** By the client's request for the token. */
+  readonly #yielding = new Map<number, Yielding>();
+  #takenOver: (() => void) | undefined;
 
   constructor(socket: RemoteSocket, limits: ConnectionLimits) {
     super(socket, limits);
@@ -146,8 +159,57 @@ export class RemoteClient extends ClientConnection {
   }
 
   override send(control: Outgoing): void {
-    // Its edge answers when all homes have confirmed, which is what it was forwarded for.
-    if (control.kind !== "Pong") super.send(control);
+    switch (control.kind) {
+      // Its edge answers when all homes have confirmed, which is what it was forwarded for.
+      case "Pong":
+        return;
+      case "HandoverToken":
+        if (this.#yielding.size === MOST_PER_CONNECTION) this.#yielding.clear();
+        this.#yielding.set(control.request ?? 0, {});
+        return this.#sendPart(control);
+      case "Inheritance":
+        return this.#sendPart(control);
+      // Its edge's gateway asks it for all.
+      case "Yield":
+        return this.#yields(control.asked ?? 0, { request: control.request ?? 0 });
+      default:
+        super.send(control);
+    }
+  }
+
+  #sendPart(part: Outgoing): void {
+    sendTrunk(this.socket.carrier, TO_EDGE.part, this.socket.client, encodeControl(part));
+  }
+
+  override answer(request: number, answer: Control): void {
+    if (answer.kind !== "Yielded") return super.answer(request, answer);
+    if (this.#yielding.has(answer.asked)) return this.#yields(answer.asked, { yielded: answer });
+    // What it has opened here since it asked for the token stays behind.
+    for (const { consumer } of answer.places) this.consumer(consumer)?.end();
+  }
+
+  #yields(asked: number, step: Yielding): void {
+    const yielding = { ...this.#yielding.get(asked), ...step };
+    const { request, yielded } = yielding;
+    this.#yielding.set(asked, yielding);
+    if (request === undefined || yielded === undefined) return;
+    super.answer(request, yielded);
+    // Whoever has asked acts on it at the end of this turn.
+    setImmediate(() => {
+      this.#yielding.delete(asked);
+      this.#takenOver?.();
+    });
+  }
+
+  /** Calls back when no device is on the way any more that goes on with what this client has yielded. */
+  whenTakenOver(act: () => void): void {
+    const isAwaited = [...this.#yielding.values()].some(({ yielded }) => yielded !== undefined);
+    if (!isAwaited) return act();
+    const late = setTimeout(act, TAKE_OVER_MS).unref();
+    this.#takenOver = () => {
+      clearTimeout(late);
+      act();
+    };
   }
 
   override confirm(): void {

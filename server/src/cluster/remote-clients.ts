@@ -32,8 +32,8 @@ const CUT = 1006;
 /** The gateway, as it deals with clients that are connected to others. */
 export interface RemoteHost {
   readonly limits: ConnectionLimits;
-  /** A client has come. */
-  opened(client: RemoteClient, token: string): void;
+  /** A client has come. @param handover this gateway's part of the token for another client's session; "" for none */
+  opened(client: RemoteClient, token: string, handover: string): void;
   /** Frames of its have come, perhaps before its token has been checked. */
   received(client: RemoteClient, message: Uint8Array): void;
   /** There is room again for what waits for it. */
@@ -119,7 +119,8 @@ export class RemoteClients implements CarrierEvents {
       client.socket.waits(wordOf(rest));
       this.#host.drained(client);
     } else if (kind === TO_HOME.brings) this.#host.brings(client, fromJson<SharedState[]>(rest));
-    else if (kind === TO_HOME.leaves) this.#left(client, rest[0] === 1 ? CUT : LEFT);
+    else if (kind === TO_HOME.leaves)
+      client.whenTakenOver(() => this.#left(client, rest[0] === 1 ? CUT : LEFT));
   }
 
   drained(): void {
@@ -131,7 +132,7 @@ export class RemoteClients implements CarrierEvents {
     for (const object of this.#followed) this.#host.unfollow(this.#reader, object);
   }
 
-  #enter(number: number, { address, token }: Entry): void {
+  #enter(number: number, { address, token, handover }: Entry): void {
     const socket = new RemoteSocket(
       number,
       this.#carrier,
@@ -143,7 +144,7 @@ export class RemoteClients implements CarrierEvents {
     const client: RemoteClient = new RemoteClient(socket, this.#host.limits);
     client.address = address;
     this.#clients.set(number, client);
-    this.#host.opened(client, token);
+    this.#host.opened(client, token, handover);
   }
 
   #left(client: RemoteClient, code: number): void {

@@ -32,7 +32,6 @@ export function routeOf(frame: Frame): FrameRoute {
     case "Refused":
     case "Noted":
     case "Surveyed":
-    case "Yielded":
       return frame.request;
     case "OpenObject":
     case "ObjectUpdate":
@@ -44,6 +43,8 @@ export function routeOf(frame: Frame): FrameRoute {
       return frame.copy;
     case "Token":
     case "Ping":
+    case "AskHandover":
+    case "Yielded":
       return EVERYWHERE;
     default:
       return HERE;

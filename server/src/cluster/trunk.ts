@@ -41,12 +41,16 @@ export const TO_EDGE = {
   object: 17,
   /** The schema of the type that was asked for; nothing where it is not known. */
   type: 18,
+  /** The home's part of what all have for the client: a `HandoverToken`, or an `Inheritance`. */
+  part: 19,
 } as const;
 
 /** Who a client is, as its edge tells it. */
 export interface Entry {
   readonly address: string;
   readonly token: string;
+  /** The home's part of the token by which it goes on with another client's session; "" where it does not. */
+  readonly handover: string;
 }
 
 /** A shared object that is followed from another gateway. */

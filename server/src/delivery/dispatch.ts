@@ -17,7 +17,7 @@ import type { Need } from "../access/rights.ts";
 import { ANYBODY, type Subject } from "../access/subject.ts";
 import type { ClientConnection } from "../connections/client-connection.ts";
 import type { Portions } from "../connections/portions.ts";
-import type { Handovers } from "../management/handovers.ts";
+import type { HandoverPart, Handovers } from "../management/handovers.ts";
 import type { NameServer } from "../management/name-server.ts";
 import { GatewayOpenings, type OpeningLimits } from "../management/openings.ts";
 import type { Overviews } from "../management/overview.ts";
@@ -33,6 +33,15 @@ export interface DispatchOptions extends OpeningLimits {
   readonly limitBytes: number;
   /** Token of the gateway's own process for modulators; undefined where there is none. */
   readonly modulatingToken: string | undefined;
+  readonly handoverWays: HandoverWays;
+}
+
+/** Other gateways' part in handing a session over. */
+export interface HandoverWays {
+  /** Asks other gateways for what they have for the bearer of this token. @returns this gateway's part of the token; undefined for none */
+  takeOver(connection: ClientConnection, token: string): string | undefined;
+  /** @returns false where the part is all that there is for the client */
+  join(connection: ClientConnection, part: HandoverPart): boolean;
 }
 
 /** Codes of events after which a modulator goes on. */
@@ -141,13 +150,14 @@ export class Dispatcher {
       case "Flow":
         return this.#names.channel(frame.derived)?.listeners.flow(connection, frame.ready);
       case "AskHandover":
-        return this.#attempt(connection, frame, () =>
-          connection.send({
+        return this.#attempt(connection, frame, () => {
+          const { request } = frame;
+          this.#hand(connection, {
             kind: "HandoverToken",
-            request: frame.request,
-            ...this.#handovers.offer(connection, frame.request),
-          }),
-        );
+            request,
+            ...this.#handovers.offer(connection, request),
+          });
+        });
       case "Token":
         return this.#attempt(connection, frame, () => this.#access.renew(connection, frame.token));
       case "Kick":
@@ -264,14 +274,23 @@ export class Dispatcher {
     this.#audit?.connected(connection, name);
     this.#sendWelcome(connection);
     tell(connection, subject);
-    if (handover === "") return;
-    this.#handovers.take(handover, connection).then(
-      inheritance => connection.send(inheritance),
+    const part = handover === "" ? undefined : this.#options.handoverWays.takeOver(connection, handover);
+    if (part !== undefined) this.takeOver(connection, part);
+  }
+
+  /** A client goes on with another one's session. @param part this gateway's, of the token */
+  takeOver(connection: ClientConnection, part: string): void {
+    this.#handovers.take(part, connection).then(
+      inheritance => this.#hand(connection, inheritance),
       (error: unknown) => {
         const { code, message } = JechoError.from(error);
         connection.end(code === "PRODUCER_GONE" ? "HANDOVER_INVALID" : code, message);
       },
     );
+  }
+
+  #hand(connection: ClientConnection, part: HandoverPart): void {
+    if (!this.#options.handoverWays.join(connection, part)) connection.send(part);
   }
 
   #sendWelcome(connection: ClientConnection): void {

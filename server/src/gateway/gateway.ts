@@ -186,13 +186,23 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     names,
     objects,
     acknowledgements,
-    new Handovers(objects, options.handoverMs ?? 120_000),
+    new Handovers(objects, options.handoverMs ?? 120_000, index),
     gathering,
     access,
     audit,
     portions,
     new Overviews(names, () => entrance.connections.size),
-    { ...limits, heartbeatMs, identity, modulatingToken },
+    {
+      ...limits,
+      heartbeatMs,
+      identity,
+      modulatingToken,
+      handoverWays: {
+        takeOver: (connection, token) =>
+          cluster === undefined ? token : cluster.takeOver(connection, token),
+        join: (connection, part) => cluster?.join(connection, part) === true,
+      },
+    },
   );
   const connectionLimits = {
     requestTimeoutMs,
@@ -228,10 +238,11 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
         endedBecause = why;
         void closeOnce();
       },
-      opened: (client, token) => {
+      opened: (client, token, handover) => {
         const known = (subject: typeof client.subject): void => {
           client.subject = subject;
           crowd.visits(client, subject?.name ?? "");
+          if (handover !== "") dispatcher.takeOver(client, handover);
           entrance.drained(client);
         };
         access.greet(client, token, known, true);

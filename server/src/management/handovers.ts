@@ -6,7 +6,12 @@ import type { SharedObjects } from "../objects/shared-objects.ts";
 import type { GatewayConsumer } from "./consumer.ts";
 
 /** Most valid tokens of one session. */
-const MOST_PER_CONNECTION = 8;
+export const MOST_PER_CONNECTION = 8;
+
+type Part<Kind extends Control["kind"]> = Extract<Control, { kind: Kind }>;
+
+/** A gateway's part of what all have for a session: a token, or what its bearer goes on with. */
+export type HandoverPart = Part<"HandoverToken"> | Part<"Inheritance">;
 
 interface HandoverOffer {
   readonly from: ClientConnection;
@@ -24,12 +29,17 @@ interface HandoverOffer {
 export class Handovers {
   readonly #objects: SharedObjects;
   readonly #validMs: number;
+  readonly #index: number;
   readonly #offers = new Map<string, HandoverOffer>();
 
-  /** @param validMs validity of a token */
-  constructor(objects: SharedObjects, validMs: number) {
+  /**
+   * @param validMs validity of a token
+   * @param index of the gateway in its cluster, where a session's token has a part of each gateway that it has something at
+   */
+  constructor(objects: SharedObjects, validMs: number, index = 0) {
     this.#objects = objects;
     this.#validMs = validMs;
+    this.#index = index;
   }
 
   /** Makes a token for the session that asks for it by this request. @throws JechoError `OVERLOADED` */
@@ -37,7 +47,7 @@ export class Handovers {
     const own = [...this.#offers.values()].filter(offer => offer.from === from).length;
     if (own >= MOST_PER_CONNECTION)
       throw new JechoError("OVERLOADED", `a process has at most ${MOST_PER_CONNECTION} handover tokens`);
-    const token = randomBytes(24).toString("base64url");
+    const token = `${this.#index}~${randomBytes(24).toString("base64url")}`;
     const timer = setTimeout(() => this.#offers.delete(token), this.#validMs).unref();
     // From now on events are kept that the first device may not have handled when the token is used.
     const open = [...from.consumers].filter(({ isOpen }) => isOpen);
@@ -53,7 +63,7 @@ export class Handovers {
    * @returns what the second device goes on with
    * @throws JechoError `HANDOVER_INVALID`, or `TIMED_OUT` where the first device does not answer; with that the token is used up
    */
-  async take(token: string, to: ClientConnection): Promise<Control> {
+  async take(token: string, to: ClientConnection): Promise<HandoverPart> {
     const offer = this.#offers.get(token);
     if (offer === undefined || !offer.from.isOpen)
       throw new JechoError("HANDOVER_INVALID", "the handover token is unknown, used or too old");
@@ -79,7 +89,8 @@ export class Handovers {
       from,
       to,
       answer.copies,
-      new Set(used.map(({ object }) => object)),
+      // Modulators at other gateways read objects of this one, too.
+      new Set([...answer.objects, ...used.map(({ object }) => object)]),
     );
     // It has been removed already: what it was given has to go to others.
     if (!to.isOpen) this.#objects.forgetConnection(to);
@@ -117,4 +128,22 @@ export class Handovers {
       sinceMs,
     };
   }
+}
+
+/** The parts of a token by the index of their gateway. */
+export function partsOf(token: string): ReadonlyMap<number, string> {
+  return new Map(token.split(".").map(part => [Number.parseInt(part, 10), part]));
+}
+
+/** The parts of a token, or of what it is good for, as one. */
+export function joined(parts: readonly HandoverPart[]): HandoverPart {
+  const [first] = parts as readonly [HandoverPart];
+  if (first.kind === "HandoverToken") {
+    const tokens = parts as readonly Part<"HandoverToken">[];
+    const validMs = Math.min(...tokens.map(part => part.validMs));
+    return { ...first, token: tokens.map(({ token }) => token).join("."), validMs };
+  }
+  const inheritances = parts as readonly Part<"Inheritance">[];
+  const subscriptions = inheritances.flatMap(part => part.subscriptions);
+  return { ...first, subscriptions, objects: inheritances.flatMap(({ objects }) => objects) };
 }

@@ -1,0 +1,63 @@
+import type { ClientConnection } from "../connections/client-connection.ts";
+import { type HandoverPart, joined, MOST_PER_CONNECTION } from "../management/handovers.ts";
+
+/** A message with events, or a question whether those before it are taken; they are confirmed in their order. */
+export interface Unconfirmed {
+  /** Messages to homes that it was made into, and that these have not confirmed. */
+  left: number;
+  /** Whether all of it has been handed on. */
+  isWhole: boolean;
+  bytes: number;
+  /** The time of the client's, where it is a question. */
+  readonly asked: number | undefined;
+}
+
+/** A client of this gateway that has something at another one. */
+export class EdgeClient {
+  readonly number: number;
+  readonly connection: ClientConnection;
+  /** What each home it has something at has still to confirm. */
+  readonly homes = new Map<number, Unconfirmed[]>();
+  /** Members that it has something for, and that cannot be reached at the moment: it connects again when they can be, or are members no more. */
+  readonly unreached = new Set<number>();
+  readonly unconfirmed: Unconfirmed[] = [];
+  /** The one at work. */
+  current: Unconfirmed | undefined;
+  readonly topics = new Set<EdgeTopic>();
+  /** Bytes that wait for it, as its homes were told. */
+  toldBytes = 0;
+  /** What homes have for it that is to be told as one, by its request, in the order in which they were asked. */
+  readonly #parts = new Map<number, Map<number, HandoverPart | undefined>>();
+
+  constructor(number: number, connection: ClientConnection) {
+    this.number = number;
+    this.connection = connection;
+  }
+
+  /** These gateways are to have something for it. @param request of the client's; 0 for what it goes on with */
+  awaitParts(request: number, homes: Iterable<number>): void {
+    this.#parts.set(request, new Map(Array.from(homes, home => [home, undefined])));
+    const [oldest = request] = this.#parts.keys();
+    if (this.#parts.size > MOST_PER_CONNECTION) this.#parts.delete(oldest);
+  }
+
+  /** A gateway has its part: the last one has all sent. @returns false where others have none */
+  join(part: HandoverPart, home: number): boolean {
+    const request = part.kind === "HandoverToken" ? part.request : 0;
+    const parts = this.#parts.get(request);
+    if (parts === undefined) return false;
+    parts.set(home, part);
+    const all = [...parts.values()].filter(one => one !== undefined);
+    if (all.length < parts.size) return true;
+    this.#parts.delete(request);
+    this.connection.send(joined(all));
+    return true;
+  }
+}
+
+/** A topic of another gateway's that clients here take. */
+export interface EdgeTopic {
+  readonly name: string;
+  readonly takers: Set<EdgeClient>;
+  sinceLook: number;
+}
