@@ -57,6 +57,7 @@ export class Dispatcher {
   readonly #access: Access;
   readonly #audit: AuditLog | undefined;
   readonly #overviews: Overviews;
+  readonly #portions: Portions;
   readonly #options: DispatchOptions;
   readonly #openings: GatewayOpenings;
   readonly #intake: Intake;
@@ -81,6 +82,7 @@ export class Dispatcher {
     this.#access = access;
     this.#audit = audit;
     this.#overviews = overviews;
+    this.#portions = portions;
     this.#options = options;
     this.#openings = new GatewayOpenings(names, objects, portions, options);
     this.#intake = new Intake(names, acknowledgements);
@@ -225,22 +227,29 @@ export class Dispatcher {
   }
 
   /**
-   * Removes everything of a lost connection.
+   * Removes everything of a lost connection, in portions: it may have very many endpoints.
    *
    * @param isCut whether the other side did not close it in order, and may come back
    */
   lost(connection: ClientConnection, isCut: boolean): void {
     connection.lost(isCut);
-    this.#names.processes.left(connection);
-    this.#acknowledgements.lost(connection);
     this.#handovers.lost(connection);
-    for (const consumer of [...connection.consumers]) consumer.lost(isCut);
+    const parting = this.#part(connection, isCut);
+    this.#portions.begin(connection, () => parting.next().done !== true);
+  }
+
+  *#part(connection: ClientConnection, isCut: boolean): Generator<void> {
+    for (const consumer of [...connection.consumers]) yield consumer.lost(isCut);
     for (const producer of connection.producers) {
       connection.keep(-producer.keptBytes);
-      producer.manager.removeProducer(producer);
+      yield producer.manager.removeProducer(producer);
     }
+    this.#names.processes.left(connection);
+    this.#acknowledgements.lost(connection);
     this.#objects.forgetConnection(connection);
     this.#names.modulatingLost(connection);
+    // Nobody answers what was asked of it meanwhile.
+    connection.lost(isCut);
   }
 
   #hello(connection: ClientConnection, hello: Hello): void {

@@ -148,25 +148,35 @@ export class Replay {
 
   /** Sends the events that are due, as far as there is room. */
   pump(): void {
-    if (this.#isDue) return;
+    if (this.#isDue || !this.#sendSome()) return;
+    this.#isDue = true;
+    this.#portions.later(this.#connection, () => {
+      this.#isDue = this.#sendSome();
+      return this.#isDue;
+    });
+  }
+
+  /** @returns whether more can be sent, when others have had their turn */
+  #sendSome(): boolean {
     for (let bytes = 0; !this.#ended; ) {
-      if (this.#connection.bufferedBytes > SOCKET_HIGH_BYTES) return;
-      if (bytes > TURN_BYTES) {
-        this.#goOnLater();
-        return;
-      }
+      if (this.#connection.bufferedBytes > SOCKET_HIGH_BYTES) return false;
+      if (bytes > TURN_BYTES) return true;
       const run = this.#next();
-      if (run === undefined) return this.#finish();
+      if (run === undefined) {
+        this.#finish();
+        return false;
+      }
       const waitMs = this.#waitMs(run.at);
       if (waitMs > 0) {
         clearTimeout(this.#timer);
         this.#timer = setTimeout(() => this.pump(), Math.min(waitMs, MOST_WAIT_MS));
-        return;
+        return false;
       }
       this.#send(run);
       bytes += run.frame.end - run.frame.start;
       if (this.#newest === undefined) this.#seq = run.frame.seq + run.frame.count;
     }
+    return false;
   }
 
   /** The next run to be sent: first the newest events, where these were requested. */
@@ -177,14 +187,6 @@ export class Replay {
     if (newest !== undefined && this.#isOfKeys) this.#seq = this.#channel.nextSeq;
     this.#newest = undefined;
     return this.#seq >= this.#channel.nextSeq ? undefined : this.#history.log.find(this.#seq);
-  }
-
-  #goOnLater(): void {
-    this.#isDue = true;
-    this.#portions.later(this.#connection, () => {
-      this.#isDue = false;
-      this.pump();
-    });
   }
 
   end(): void {

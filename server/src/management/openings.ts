@@ -77,7 +77,12 @@ export class GatewayOpenings {
 
   /** @throws JechoError why it is not opened, or rejects with that */
   openProducer(connection: ClientConnection, frame: OpenProducer): void | Promise<void> {
-    return this.#onceFetched(connection, frame, whole => this.#openProducer(connection, whole));
+    const former = this.#names.processes.formerOf(connection, frame.instance);
+    const left = former && this.#portions.over(former);
+    if (left === undefined)
+      return this.#onceFetched(connection, frame, whole => this.#openProducer(connection, whole));
+    const whole = lasting(frame);
+    return left.then(() => (connection.isOpen ? this.openProducer(connection, whole) : undefined));
   }
 
   /** Opens an endpoint when what is stored of its channel is at hand, which it mostly is. */
@@ -88,8 +93,7 @@ export class GatewayOpenings {
   ): void | Promise<void> {
     const fetched = this.#names.fetch(this.#names.split(frame.channel).base);
     if (fetched === undefined) return open(frame);
-    // The message's bytes are gone by then.
-    const whole = { ...frame, schema: frame.schema.slice() };
+    const whole = lasting(frame);
     return fetched.then(
       () => (connection.isOpen ? open(whole) : undefined),
       (error: JechoError) => {
@@ -408,6 +412,11 @@ export class GatewayOpenings {
       );
     }
   }
+}
+
+/** A frame whose message's bytes will be reused before it is acted on. */
+function lasting<F extends OpenProducer | OpenConsumer>(frame: F): F {
+  return { ...frame, schema: frame.schema.slice() };
 }
 
 /** The place from which on a feed that goes on for another is to have all that is kept. */

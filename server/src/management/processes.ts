@@ -26,8 +26,16 @@ export class Processes {
   // Random, so that a restarted gateway does not give other processes the same numbers.
   #next = randomInt(1, 2 ** 31);
 
+  /** The former connection of a process that begins to produce at this one; it is ended, and may still be letting go of its endpoints. */
+  formerOf(connection: Connection, instance: string): Connection | undefined {
+    const former = this.#known.get(instance)?.connection;
+    if (former === connection) return undefined;
+    former?.end("CONNECTION_LOST", "its process has another connection by now");
+    return former;
+  }
+
   /**
-   * A process begins to produce at this connection. Its former connection, if any, is ended.
+   * A process begins to produce at this connection.
    *
    * @param instance the process's secret name; "" for none, which gets a number that is never reused
    * @throws JechoError `ARGUMENT_INVALID`
@@ -46,8 +54,6 @@ export class Processes {
     this.#gone.delete(instance);
     this.#known.set(instance, { number: connection.process, connection });
     this.#instances.set(connection, instance);
-    if (known?.connection.isOpen)
-      known.connection.end("CONNECTION_LOST", "its process has another connection by now");
   }
 
   /** A connection has gone. */

@@ -5,16 +5,15 @@ import { RawClient } from "../raw-client.ts";
 
 const OPENINGS = 20_000;
 
-/** A message that asks for so many consumers, each of a channel of its own. */
-function openings(count: number, name: string): Uint8Array {
+/** A message that asks for so many endpoints, each of a channel of its own. */
+function openings(
+  count: number,
+  name: string,
+  kind: "OpenConsumer" | "OpenProducer" = "OpenConsumer",
+): Uint8Array {
   return joinFrames(
     Array.from({ length: count }, (_, i) =>
-      encodeControl({
-        kind: "OpenConsumer",
-        request: i + 1,
-        channel: `${name}/${i}`,
-        schema: new Uint8Array(0),
-      }),
+      encodeControl({ kind, request: i + 1, channel: `${name}/${i}`, schema: new Uint8Array(0) }),
     ),
   );
 }
@@ -59,3 +58,20 @@ test("CON-6: what waits to be opened for a connection that goes is not opened", 
   await many.closed;
   await expect.poll(() => gateway.stats()).toMatchObject({ connections: 0, channels: 0 });
 });
+
+test.for(["OpenConsumer", "OpenProducer"] as const)(
+  "CON-6, row 43: the many endpoints of a connection that goes (%s) are let go of in portions, and others go on in between",
+  async kind => {
+    await using gateway = await createGateway({ resumeWindowMs: 0 });
+    using many = await RawClient.connect(gateway);
+    many.send(openings(OPENINGS, "many", kind));
+    await expect.poll(() => gateway.stats().channels).toBe(OPENINGS);
+    many[Symbol.dispose]();
+    const left = new Set<number>();
+    for (let channels = OPENINGS; channels > 0; channels = gateway.stats().channels) {
+      left.add(channels);
+      await new Promise(resolve => setImmediate(resolve));
+    }
+    expect(left.size).toBeGreaterThan(4);
+  },
+);

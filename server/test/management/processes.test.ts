@@ -1,5 +1,5 @@
 import { createGateway } from "@jecho/server";
-import { encodeControl } from "@jecho/shared/internal";
+import { encodeControl, type Outgoing } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import { RawClient } from "../raw-client.ts";
 
@@ -43,4 +43,29 @@ test("DEL-7: a process' name is a short one", async () => {
   using client = await RawClient.connect(gateway);
   openProducer(client, "x".repeat(65), 1n);
   expect(await client.next("Refused")).toMatchObject({ request: 1, code: 4551 });
+});
+
+test("DEL-7: a process that comes back produces once the producers of its former connection have gone", async () => {
+  const producers = 20_000;
+  await using gateway = await createGateway({ resumeWindowMs: 0 });
+  const say = (client: RawClient, count: number): void =>
+    client.say(
+      ...Array.from(
+        { length: count },
+        (_, i): Outgoing => ({
+          kind: "OpenProducer",
+          request: i + 1,
+          channel: `many/${i}`,
+          schema: new Uint8Array(0),
+          instance: "one",
+        }),
+      ),
+    );
+  using first = await RawClient.connect(gateway);
+  say(first, producers);
+  await expect.poll(() => gateway.stats().channels).toBe(producers);
+  using second = await RawClient.connect(gateway);
+  say(second, 1);
+  await second.next("ProducerOpened");
+  expect(gateway.stats().channels).toBe(1);
 });
