@@ -2,7 +2,7 @@
 const TURN_MS = 1;
 
 /** One step of some work. @returns whether more of it is to be done */
-export type Step = () => boolean;
+type Step = () => boolean;
 
 interface WaitingWork {
   readonly steps: Step[];
@@ -13,9 +13,9 @@ interface WaitingWork {
 }
 
 /**
- * Work of the gateway's own for connections, which may be much: sending the past when all come back to a gateway that was started again, or
- * letting go of a connection with very many endpoints. In one turn of the event loop as much of it is done as takes 1 ms; the rest waits, and what
- * else comes goes on in between. Each connection's work keeps its order, and connections take turns.
+ * Work of the gateway's own, which may be much: sending the past when all come back to a gateway that was started again, letting go of a connection
+ * with very many endpoints, or of what is too old of very many channels. In one turn of the event loop as much of it is done as takes 1 ms; the rest
+ * waits, and what else comes goes on in between. The work of each owner, mostly a connection, keeps its order, and owners take turns.
  */
 export class Portions {
   /** The one comes first whose turn it is. */
@@ -30,33 +30,34 @@ export class Portions {
     this.#done = done;
   }
 
-  /** Does this work for a connection at once, as far as the turn has time for it, and the rest in later turns. */
-  begin(connection: object, step: Step): void {
+  /** Does this work at once, as far as the turn has time for it, and the rest in later turns. @param work yields after each step */
+  begin(owner: object, work: Iterator<unknown>): void {
     this.#next ??= setImmediate(this.#turn);
+    const step = (): boolean => work.next().done !== true;
     let isMore = true;
     const began = performance.now();
     const leftMs = TURN_MS - this.#spentMs;
     let usedMs = 0;
-    while (isMore && usedMs < leftMs && !this.#waiting.has(connection)) {
+    while (isMore && usedMs < leftMs && !this.#waiting.has(owner)) {
       isMore = step();
       usedMs = performance.now() - began;
     }
     this.#spentMs += usedMs;
-    if (isMore) this.later(connection, step);
+    if (isMore) this.later(owner, step);
     this.#done();
   }
 
-  /** Does this work for a connection in later turns. */
-  later(connection: object, step: Step): void {
+  /** Does this work in later turns. */
+  later(owner: object, step: Step): void {
     this.#next ??= setImmediate(this.#turn);
-    const waiting = this.#waiting.get(connection);
-    if (waiting === undefined) this.#waiting.set(connection, { steps: [step], head: 0 });
+    const waiting = this.#waiting.get(owner);
+    if (waiting === undefined) this.#waiting.set(owner, { steps: [step], head: 0 });
     else waiting.steps.push(step);
   }
 
-  /** Resolves when nothing waits to be done for the connection any more; undefined where nothing does. */
-  over(connection: object): Promise<void> | undefined {
-    const waiting = this.#waiting.get(connection);
+  /** Resolves when nothing of this owner's waits to be done any more; undefined where nothing does. */
+  over(owner: object): Promise<void> | undefined {
+    const waiting = this.#waiting.get(owner);
     if (waiting === undefined) return undefined;
     waiting.over ??= Promise.withResolvers();
     return waiting.over.promise;
@@ -72,14 +73,14 @@ export class Portions {
     this.#next = undefined;
     this.#spentMs = 0;
     const began = performance.now();
-    for (const [connection, work] of this.#waiting) {
+    for (const [owner, work] of this.#waiting) {
       // Behind the others, and there while its step may add more to it.
-      this.#waiting.delete(connection);
-      this.#waiting.set(connection, work);
+      this.#waiting.delete(owner);
+      this.#waiting.set(owner, work);
       const step = work.steps[work.head] as Step;
       if (!step()) work.head++;
       if (work.head === work.steps.length) {
-        this.#waiting.delete(connection);
+        this.#waiting.delete(owner);
         work.over?.resolve();
       }
       this.#spentMs = performance.now() - began;

@@ -234,8 +234,7 @@ export class Dispatcher {
   lost(connection: ClientConnection, isCut: boolean): void {
     connection.lost(isCut);
     this.#handovers.lost(connection);
-    const parting = this.#part(connection, isCut);
-    this.#portions.begin(connection, () => parting.next().done !== true);
+    this.#portions.begin(connection, this.#part(connection, isCut));
   }
 
   *#part(connection: ClientConnection, isCut: boolean): Generator<void> {

@@ -210,7 +210,10 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     waitingTotal: new WaitingTotal(limits.queueTotalBytes),
     index,
   };
-  const trimming = setInterval(() => names.trimHistories(), TRIM_MS).unref();
+  const trimming = setInterval(() => {
+    // The last round may not be over yet.
+    if (portions.over(names) === undefined) portions.begin(names, names.trimHistories());
+  }, TRIM_MS).unref();
   const silence = new Silence(options.messageTimeoutMs ?? 120_000, () => entrance.connections.values());
   const admission = new Admission([host, ...(options.hosts ?? [])], options.origins ?? [], log);
   const cluster =

@@ -325,9 +325,9 @@ export class NameServer {
   }
 
   /** Lets go of what histories keep that is too old. */
-  trimHistories(): void {
+  *trimHistories(): Generator<void> {
     const now = Date.now();
-    for (const [, channel] of this.#channels) channel.trimHistory(now);
+    for (const [, channel] of this.#channels) yield channel.trimHistory(now);
   }
 
   *#logs(): Generator<EventLog> {

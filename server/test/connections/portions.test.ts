@@ -1,6 +1,6 @@
 import { createGateway, type Gateway } from "@jecho/server";
-import { encodeControl, joinFrames } from "@jecho/shared/internal";
-import { expect, test } from "vitest";
+import { encodeControl, encodeRun, joinFrames, type OpenProducer } from "@jecho/shared/internal";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { RawClient } from "../raw-client.ts";
 
 const OPENINGS = 20_000;
@@ -10,10 +10,11 @@ function openings(
   count: number,
   name: string,
   kind: "OpenConsumer" | "OpenProducer" = "OpenConsumer",
+  how: Partial<OpenProducer> = {},
 ): Uint8Array {
   return joinFrames(
     Array.from({ length: count }, (_, i) =>
-      encodeControl({ kind, request: i + 1, channel: `${name}/${i}`, schema: new Uint8Array(0) }),
+      encodeControl({ kind, request: i + 1, channel: `${name}/${i}`, schema: new Uint8Array(0), ...how }),
     ),
   );
 }
@@ -75,3 +76,29 @@ test.for(["OpenConsumer", "OpenProducer"] as const)(
     expect(left.size).toBeGreaterThan(4);
   },
 );
+
+test("CON-6, HIST-1: what is too old of very many channels goes in portions, and others go on in between", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
+  await using gateway = await createGateway();
+  using many = await RawClient.connect(gateway);
+  const history = { events: 0, seconds: 1e-3, latest: false, onDemand: false, durable: false };
+  many.send(openings(OPENINGS, "many", "OpenProducer", { history }));
+  await many.isAlive();
+  const bytes = new Uint8Array(64);
+  const runs = many.frames.flatMap(frame => {
+    if (frame.kind !== "ProducerOpened") return [];
+    const { channel, producer } = frame;
+    const header = { channel, producer, raised: 1, token: 0n, parameters: 0, flags: 0 };
+    return encodeRun(header, [{ bytes, start: 0, end: bytes.length }]);
+  });
+  many.send(joinFrames(runs));
+  await many.isAlive();
+  const kept = new Set<number>();
+  vi.advanceTimersByTime(5000);
+  for (let { historyBytes } = gateway.stats(); historyBytes > 0; { historyBytes } = gateway.stats()) {
+    kept.add(historyBytes);
+    await new Promise(resolve => setImmediate(resolve));
+  }
+  expect(kept.size).toBeGreaterThan(2);
+});
