@@ -154,3 +154,36 @@ test("SLOW-1: a process that can take no more of one channel gets the others' ru
   await expect.poll(() => slow.came().slice(4)).toEqual(["a3", "b3"]);
   expect(slow.messages().at(-1)).toEqual(["Events", "Events"]);
 });
+
+test("WIRE-8: whoever comes and goes, those who listen get each run once, in order", async () => {
+  await using gateway = await createGateway();
+  using producer = await produce(gateway, ["a"]);
+  const isHeard = async (
+    raised: number,
+    ...consumers: Awaited<ReturnType<typeof listen>>[]
+  ): Promise<void> => {
+    producer.client.send(producer.run("a", raised));
+    for (const consumer of consumers) await expect.poll(() => consumer.came().at(-1)).toBe(`a${raised}`);
+  };
+  using first = await listen(gateway, ["a"]);
+  await isHeard(1, first);
+  using second = await listen(gateway, ["a"]);
+  await isHeard(2, first, second);
+  first[Symbol.dispose]();
+  await first.client.closed;
+  await isHeard(3, second);
+  using third = await listen(gateway, ["a"]);
+  await isHeard(4, second, third);
+  for (const leaving of [second, third]) {
+    leaving[Symbol.dispose]();
+    await leaving.client.closed;
+  }
+  using last = await listen(gateway, ["a"]);
+  await isHeard(5, last);
+  expect(Object.values({ first, second, third, last }).map(({ came }) => came())).toEqual([
+    ["a1", "a2"],
+    ["a2", "a3", "a4"],
+    ["a4"],
+    ["a5"],
+  ]);
+});

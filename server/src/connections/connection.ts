@@ -53,6 +53,9 @@ export interface SendsPast {
 const RANDOM = new Uint32Array(1024);
 let drawn = RANDOM.length;
 
+/** Number of connections that have had topics of their own. */
+let ownTopics = 0;
+
 const NOBODYS: readonly Party[] = [];
 
 /** State that few connections need, created on first use. */
@@ -95,6 +98,7 @@ export class Connection {
   /** The socket; undefined once it is closed. */
   #link: ConnectionSocket | undefined;
   #seldom: Seldom | undefined;
+  #ownTopic = "";
 
   constructor(link: ConnectionSocket, limits: ConnectionLimits) {
     this.#link = link;
@@ -271,6 +275,15 @@ export class Connection {
     this.unconfirmed = 0;
     this.unconfirmedBytes = 0;
     return messages;
+  }
+
+  /** A topic that this connection alone is subscribed to. */
+  get ownTopic(): string {
+    if (this.#ownTopic === "") {
+      this.#ownTopic = `connection ${++ownTopics}`;
+      this.subscribe(this.#ownTopic);
+    }
+    return this.#ownTopic;
   }
 
   /** Sends to all subscribers of the topic except this connection. */

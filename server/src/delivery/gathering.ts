@@ -7,11 +7,15 @@ const LOOK_EVERY_BYTES = 64 * 1024;
 const LOOK_EVERY_BYTES_OF_ALL = 4 << 20;
 
 /**
- * The connections that get a channel's runs by its topic. Audiences are compared without looking at their members: each connection has a
- * random mark of 60 bits, and an audience has the exclusive or of its members' marks.
+ * The connections that get a channel's runs by a topic: the channel's, or a sole member's own. A topic takes memory, and time when its connection
+ * goes; a connection with very many channels mostly is the sole member of each. Audiences are compared without looking at their members: each
+ * connection has a random mark of 60 bits, and an audience has the exclusive or of its members' marks.
  */
 export class Audience {
-  readonly #topic: string;
+  /** Number of the channel. */
+  readonly #number: number;
+  /** The topic of the present members. */
+  #topic = "";
   #size = 0;
   #low = 0;
   #high = 0;
@@ -22,8 +26,8 @@ export class Audience {
   #lookedAt = 0;
 
   /** @param listeners number of the channel's listeners, including those that get its runs otherwise */
-  constructor(topic: string, listeners: Few<Connection, Listener>) {
-    this.#topic = topic;
+  constructor(number: number, listeners: Few<Connection, Listener>) {
+    this.#number = number;
     this.#listeners = listeners;
   }
 
@@ -32,16 +36,25 @@ export class Audience {
   }
 
   enter(connection: Connection): void {
-    this.#only = this.#size++ === 0 ? connection : undefined;
     this.#mark(connection);
+    if (this.#size++ === 0) {
+      this.#only = connection;
+      this.#topic = connection.ownTopic;
+      return;
+    }
+    if (this.#only !== undefined) {
+      this.#topic = `channel ${this.#number}`;
+      this.#only.subscribe(this.#topic);
+      this.#only = undefined;
+    }
     connection.subscribe(this.#topic);
   }
 
   leave(connection: Connection): void {
     this.#size--;
-    this.#only = undefined;
     this.#mark(connection);
-    connection.unsubscribe(this.#topic);
+    if (this.#only === undefined) connection.unsubscribe(this.#topic);
+    this.#only = undefined;
   }
 
   /**

@@ -35,7 +35,7 @@ export class Listeners implements QueuedChannel {
     this.#channel = channel;
     this.#acknowledgements = acknowledgements;
     this.#gathering = gathering;
-    this.#audience = new Audience(`channel ${channel.number}`, this.#all);
+    this.#audience = new Audience(channel.number, this.#all);
   }
 
   /** Whether producers should wait. */
