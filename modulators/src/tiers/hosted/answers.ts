@@ -159,6 +159,7 @@ export class Answers {
       if (isGathered) tell(() => this.#listener.onGathered?.(derived));
       installation.turned(finished, waiting);
       handOut(runs, (run, isLast) => this.#handOut(run, derived, finished?.tag, isLast));
+      installation.passed(finished);
       if (isGathered) tell(() => this.#listener.onGathered?.(derived));
     });
     this.#deliverCalls(installation);

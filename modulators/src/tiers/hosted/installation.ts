@@ -228,7 +228,11 @@ export class HostedModulator {
   turned(batch: Batch | undefined, waiting: number): void {
     this.waiting = waiting;
     this.passage.turned(batch?.of, batch?.run.count ?? 0, waiting);
-    for (const of of batch?.passed ?? []) this.passage.turned(of, 0, waiting);
+  }
+
+  /** The stretches without events behind a turn's: its output goes before them, for behind a gap they do not account for it. */
+  passed(batch: Batch | undefined): void {
+    for (const of of batch?.passed ?? []) this.passage.turned(of, 0, this.waiting);
   }
 
   /** Called when the host has died: what waited with it is lost. */
