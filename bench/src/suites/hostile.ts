@@ -39,6 +39,11 @@ const LIMITS = {
  */
 const GROWTH_BYTES = 256 << 20;
 
+/** Options of Node by which `deploy/` starts a gateway. */
+const AS_DEPLOYED = ["--max-semi-space-size=1"];
+/** Events by whose end the gateway has let go of what a stranger that leaves had. */
+const PARTING_EVENTS = 100;
+
 /** What strangers, hostile modulators and faults do to those who behave. */
 export const hostile: Suite = {
   name: "hostile",
@@ -74,13 +79,14 @@ async function faults({ report, quick, chaos }: Context): Promise<void> {
 /** The latencies of those who behave, with and without a flood beside them, and how long the gateway works on it at a time. */
 async function floods({ report, quick }: Context): Promise<void> {
   const events = quick ? 100 : 1000;
-  const gateway = new Worker("turning-gateway");
+  const gateway = new Worker("turning-gateway", [], AS_DEPLOYED);
   const neighbours = new Worker("neighbours");
   const stranger = new Worker("stranger");
   try {
     const port = await gateway.call<number>("listen");
     await neighbours.call("open", { port, consumers: CONSUMERS });
-    const tick = (): Promise<Latencies> => neighbours.call("tick", { events, everyMs: EVERY_MS });
+    const tick = (count = events): Promise<Latencies> =>
+      neighbours.call("tick", { events: count, everyMs: EVERY_MS });
     const push = (name: string, ms: number): Promise<void> =>
       stranger.call("push", { port, token: "", name, ms });
     await tick();
@@ -94,8 +100,9 @@ async function floods({ report, quick }: Context): Promise<void> {
       await stranger.call("leave");
       await gateway.call("watch");
       await push(name, quick ? 300 : 3000);
-      const turnMs = await gateway.call<number>("longest");
       await stranger.call("leave");
+      await tick(PARTING_EVENTS);
+      const turnMs = await gateway.call<number>("longest");
       without.push(before.p99Ms);
       during.push(beside.p99Ms);
       turns.push(turnMs);
