@@ -2,6 +2,8 @@
 const LOOK_MS = 250;
 /** A look that is later than this says that the process did not run meanwhile: it was stopped or starved, or its machine slept. */
 const STOPPED_MS = 1000;
+/** Milliseconds that one look spends on waits that are over: very many may be over together. */
+const TURN_MS = 1;
 
 interface Wait {
   readonly ms: number;
@@ -14,7 +16,8 @@ interface Wait {
  * came meanwhile is read before a wait is over.
  */
 export class RunningTime {
-  readonly #waits = new Set<Wait>();
+  /** The waits by their length, of which there are few, and each in the order of their ends. */
+  readonly #waits = new Map<number, Set<Wait>>();
   #timer: NodeJS.Timeout | undefined;
   #lookedAt = 0;
   #lookMs = 0;
@@ -26,10 +29,11 @@ export class RunningTime {
    */
   wait(ms: number, over: () => void): () => void {
     const wait = { ms, over, due: this.#now() + ms };
-    this.#waits.add(wait);
+    const equal = this.#waits.get(ms) ?? new Set();
+    this.#waits.set(ms, equal.add(wait));
     if (this.#timer === undefined || ms < this.#lookMs) this.#lookIn(ms);
     return () => {
-      this.#waits.delete(wait);
+      equal.delete(wait);
     };
   }
 
@@ -41,21 +45,29 @@ export class RunningTime {
   }
 
   #look(): void {
-    const now = this.#now();
+    const began = this.#now();
     this.#timer = undefined;
-    // One that is over may end others.
-    for (const wait of [...this.#waits]) if (wait.due <= now && this.#waits.delete(wait)) wait.over();
-    if (this.#timer !== undefined || this.#waits.size === 0) return;
-    let next = LOOK_MS;
-    for (const { due } of this.#waits) next = Math.min(next, due - now);
-    this.#lookIn(next);
+    let next: number | undefined;
+    for (const [ms, equal] of this.#waits) {
+      // One that is over may end others, and begin new ones.
+      for (const wait of equal) {
+        if (wait.due > began || performance.now() - began >= TURN_MS) {
+          next = Math.min(next ?? LOOK_MS, wait.due - began);
+          break;
+        }
+        equal.delete(wait);
+        wait.over();
+      }
+      if (equal.size === 0) this.#waits.delete(ms);
+    }
+    if (next !== undefined && (this.#timer === undefined || next < this.#lookMs)) this.#lookIn(next);
   }
 
   /** The time, after all waits have begun anew where the process did not run since the last look. */
   #now(): number {
     const now = performance.now();
     if (this.#timer !== undefined && now - this.#lookedAt - this.#lookMs > STOPPED_MS)
-      for (const wait of this.#waits) wait.due = now + wait.ms;
+      for (const equal of this.#waits.values()) for (const wait of equal) wait.due = now + wait.ms;
     return now;
   }
 }

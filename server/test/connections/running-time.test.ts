@@ -1,5 +1,5 @@
 import { performance } from "node:perf_hooks";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { RunningTime } from "../../src/connections/running-time.ts";
 
 /** Resolves to how long a wait took, in milliseconds. */
@@ -26,4 +26,25 @@ test("DEL-7: after a time in which the process did not run each wait begins anew
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1500);
   expect(await short).toBeGreaterThanOrEqual(1799);
   expect(await long).toBeGreaterThanOrEqual(2899);
+});
+
+test("CON-6: of very many waits that are over together, a turn ends as many as take a millisecond", async () => {
+  let now = 0;
+  const clock = vi.spyOn(globalThis.performance, "now").mockImplementation(() => now);
+  onTestFinished(() => clock.mockRestore());
+  const running = new RunningTime();
+  let over = 0;
+  for (let i = 0; i < 100; i++)
+    running.wait(1 + (i % 2), () => {
+      over++;
+      now += 0.1;
+    });
+  now = 2;
+  const perTurn: number[] = [];
+  while (over < 100) {
+    const before = over;
+    await new Promise(resolve => setImmediate(resolve));
+    perTurn.push(over - before);
+  }
+  expect(Math.max(...perTurn)).toBeLessThanOrEqual(11);
 });
