@@ -233,6 +233,26 @@ test("CON-8: what is kept for who may come back counts until that is over", asyn
   expect(await other.next("Refused")).toMatchObject({ code: ERRORS.OVERLOADED[0] });
 });
 
+test("CON-8, HAND-1: what is kept for devices that may go on with a session counts", async () => {
+  await using gateway = await createGateway({ keptBytes: 64 << 10 });
+  using client = await RawClient.connect(gateway);
+  for (let i = 0; i < 24; i++) client.say({ ...consumer, channel: "kept/one" });
+  client.say({ kind: "AskHandover", request: 2 });
+  await client.next("HandoverToken");
+  await refuses(client, { kind: "AskHandover", request: 3 }, "OVERLOADED");
+});
+
+test("TYPE-2: a process hears of a type once, however many consumers it has on the channel", async () => {
+  await using gateway = await createGateway();
+  using client = await RawClient.connect(gateway);
+  for (let i = 0; i < 10; i++) client.say({ ...consumer, channel: "typed" });
+  using writer = await RawClient.connect(gateway);
+  writer.say({ ...producer, channel: "typed", schema: largeSchema(1) });
+  await writer.next("ProducerOpened");
+  await client.isAlive();
+  expect(client.frames.filter(({ kind }) => kind === "TypeKnown")).toHaveLength(1);
+});
+
 test("CHAN-2: channels have a bound, and there is room again when one has gone", async () => {
   await using gateway = await createGateway({ channels: 2 });
   using client = await RawClient.connect(gateway);

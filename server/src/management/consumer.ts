@@ -2,6 +2,7 @@ import { ERRORS, type JechoError, type Type } from "@jecho/shared";
 import { Few, type SourcePlace } from "@jecho/shared/internal";
 import type { ClientConnection } from "../connections/client-connection.ts";
 import type { Connection } from "../connections/connection.ts";
+import { ENDPOINT_BYTES } from "../connections/crowd.ts";
 import type { Channel } from "../delivery/channel.ts";
 import type { QueuePolicy } from "../delivery/listener.ts";
 import type { Replay } from "../history/replay.ts";
@@ -166,7 +167,7 @@ export class GatewayConsumer {
 
   /** Awaits another device that may go on for the consumer, which goes on itself meanwhile. @returns that device's consumer */
   awaitSuccessor(windowMs: number): GatewayConsumer {
-    const successor = new GatewayConsumer(0, this.connection, this.#place, this.terms, 0);
+    const successor = new GatewayConsumer(0, this.connection, this.#place, this.terms, ENDPOINT_BYTES);
     successor.awaitReturn(windowMs);
     return successor;
   }
@@ -292,8 +293,13 @@ export class GatewayConsumers {
 
   /** Events are written with this type from now on. @param derived those of a derived channel alone, and what feeds modulators behind it */
   tellType(type: Type, derived?: DerivedChannel): void {
-    for (const consumer of this.#all.values())
-      if (derived === undefined || consumer.channel === derived.channel) tellType(consumer, type);
+    const told = new Set<Connection>();
+    for (const consumer of this.#all.values()) {
+      const { channel, connection } = consumer;
+      if ((derived !== undefined && channel !== derived.channel) || told.has(connection)) continue;
+      told.add(connection);
+      tellType(consumer, type);
+    }
   }
 }
 

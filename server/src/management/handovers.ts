@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { JechoError } from "@jecho/shared";
 import type { Control, HeldPlace, Inherited } from "@jecho/shared/internal";
 import type { ClientConnection } from "../connections/client-connection.ts";
+import { ENDPOINT_BYTES } from "../connections/crowd.ts";
 import type { SharedObjects } from "../objects/shared-objects.ts";
 import type { GatewayConsumer } from "./consumer.ts";
 
@@ -47,10 +48,11 @@ export class Handovers {
     const own = [...this.#offers.values()].filter(offer => offer.from === from).length;
     if (own >= MOST_PER_CONNECTION)
       throw new JechoError("OVERLOADED", `a process has at most ${MOST_PER_CONNECTION} handover tokens`);
+    const open = [...from.consumers].filter(({ isOpen }) => isOpen);
+    from.checkKeeping(open.length * ENDPOINT_BYTES);
     const token = `${this.#index}~${randomBytes(24).toString("base64url")}`;
     const timer = setTimeout(() => this.#offers.delete(token), this.#validMs).unref();
     // From now on events are kept that the first device may not have handled when the token is used.
-    const open = [...from.consumers].filter(({ isOpen }) => isOpen);
     const awaited = new Map(open.map(consumer => [consumer, consumer.awaitSuccessor(this.#validMs)]));
     this.#offers.set(token, { from, asked, awaited, timer });
     return { token, validMs: this.#validMs };

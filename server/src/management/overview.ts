@@ -45,14 +45,14 @@ export class Overviews {
   async of(pattern: string, subject: Subject): Promise<Omit<Overview, "kind" | "request">> {
     const wanted = patternOf(pattern);
     const managers: ChannelManager[] = [];
-    let matching = 0;
+    let [channels, matching] = [0, 0];
     for (const manager of this.#names.managers()) {
+      channels++;
       if (!wanted.test(manager.name) || !subject.may("inspect", manager.name)) continue;
       matching++;
       if (managers.length < MOST_CHANNELS) managers.push(manager);
     }
     const uses = await this.#usesOf(managers);
-    const { channels } = this.#names.stats;
     const of = managers.map(manager => channelOverview(manager, uses));
     return { connections: this.#connections(), channels, matching, of };
   }
