@@ -66,6 +66,21 @@ function renameCompiled(folder: string): void {
   }
 }
 
+/** Removes the declarations that none of a package's faces leads to: no compiler reads them. */
+function removeUnread(folder: string, { exports = {} }: Manifest): void {
+  const unread = new Set(globSync("**/*.d.ts", { cwd: folder }));
+  const read = (file: string): void => {
+    const declarations = `${file.replace(/(\.d)?\.[jt]s$/, "")}.d.ts`;
+    if (!unread.delete(declarations)) return;
+    const text = readFileSync(join(folder, declarations), "utf8");
+    for (const [, name = ""] of text.matchAll(/(?:from |import ?\(?|path=)"(\.[^"]+)"/g))
+      read(join(dirname(declarations), name));
+  };
+  for (const [, face = ""] of JSON.stringify(exports).matchAll(/"(\.\/[^"]+)"/g))
+    for (const file of globSync(face, { cwd: folder })) read(file);
+  for (const file of unread) rmSync(join(folder, file));
+}
+
 /** Where a package's faces are once they are compiled. */
 function compiledFaces(value: unknown): unknown {
   if (typeof value === "string") return value.replace(/\.ts$/, ".js");
@@ -108,8 +123,9 @@ export function compilePackages(folder: string): { readonly here: string[]; read
   );
   for (const name of packages) {
     copy("LICENSE", folder, `${name}/LICENSE`);
-    const manifest = JSON.stringify(manifestOf(name), undefined, 2);
-    writeFileSync(join(folder, name, "package.json"), `${manifest}\n`);
+    const manifest = manifestOf(name);
+    writeFileSync(join(folder, name, "package.json"), `${JSON.stringify(manifest, undefined, 2)}\n`);
+    removeUnread(join(folder, name), manifest);
   }
   const { here, elsewhere } = writePlatforms(folder, published);
   for (const name of [...here, ...elsewhere]) copy("LICENSE", folder, `${name}/LICENSE`);
