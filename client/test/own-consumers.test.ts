@@ -91,3 +91,26 @@ test("DEL-8, CHAN-5: a consumer in the process of a busy producer that begins in
     expect({ heard: inbox.all, missed: consumer.stats.missed }).toEqual({ heard: all, missed: 0 });
   }
 });
+
+test("PROV-5: a consumer whose past is made here is not told to miss what its modulator drops meanwhile", async () => {
+  await using rig = await startRig();
+  const session = rig.session({ modulators: MODULATORS });
+  const channel = session.channel("a", Tick);
+  const producer = await channel.produce({ history: { events: 1000 } });
+  const raise = (from: number, to: number): void => {
+    for (let n = from; n <= to; n++) producer.publish({ n, note: "" });
+  };
+  raise(1, 60);
+  const [live, late] = [new Inbox<number>(), new Inbox<number>()];
+  await channel.subscribe(({ n }) => live.put(n), { modulator: SLOW });
+  raise(61, 62);
+  await live.take(1);
+  const consumer = await channel.subscribe(({ n }) => late.put(n), { modulator: SLOW, from: 1 });
+  raise(63, 63);
+  // Then the modulator has said that this does not pass.
+  await session.flush();
+  await late.take(31);
+  raise(64, 64);
+  expect(await late.take(32)).toEqual(Array.from({ length: 32 }, (_, i) => 2 * (i + 1)));
+  expect(consumer.stats.missed).toBe(0);
+});

@@ -129,10 +129,11 @@ export class Reception {
   }
 
   /** A modulator here begins to make this channel of a further source. */
-  begun(channel: number, { coverage }: Lane): void {
+  begun(channel: number, { source, raised, coverage }: Lane): void {
     if (coverage === undefined) return;
+    const at = placeIn(source, raised, coverage);
     for (const entry of this.#routes.get(channel)?.consumers ?? NOBODY)
-      entry.past?.begins(coverage.source, coverage.through);
+      if (entry.past !== undefined) this.#placeAt(entry, at);
   }
 
   /** The fate of events up to the lane's position is known, for a channel that is made here. */
