@@ -36,7 +36,7 @@ test("PROV-1: a stretch is accounted for before the runs of its turn are handed 
 
 test("PROV-4: a stretch without events takes its turn, behind the runs of the turn before it", async () => {
   await using rig = new Rig();
-  const derived = await rig.install(modulator(""));
+  await rig.install(modulator(""));
   rig.step();
   rig.host.pass(1, { source: { id: 2n, urgent: false }, after: 5, through: 8 });
   rig.step();
