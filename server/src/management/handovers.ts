@@ -50,7 +50,7 @@ export class Handovers {
       throw new JechoError("OVERLOADED", `a process has at most ${MOST_PER_CONNECTION} handover tokens`);
     const open = [...from.consumers].filter(({ isOpen }) => isOpen);
     from.checkKeeping(open.length * ENDPOINT_BYTES);
-    const token = `${this.#index}~${randomBytes(24).toString("base64url")}`;
+    const token = `${this.#index}-${randomBytes(24).toString("base64url")}`;
     const timer = setTimeout(() => this.#offers.delete(token), this.#validMs).unref();
     // From now on events are kept that the first device may not have handled when the token is used.
     const awaited = new Map(open.map(consumer => [consumer, consumer.awaitSuccessor(this.#validMs)]));
