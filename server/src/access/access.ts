@@ -71,7 +71,7 @@ export class Access {
     tell(connection, subject);
   }
 
-  /** @returns how many connections the subject had */
+  /** @returns how many connections the subject had here */
   kick(name: string): number {
     this.#verifier?.refuseBefore(name);
     return this.#end("KICKED", subject => subject !== ANYBODY && subject.name === name);
@@ -103,7 +103,7 @@ export class Access {
       ({ subject }) => subject !== undefined && isMeant(subject),
     );
     for (const connection of ended) connection.end(code);
-    return ended.length;
+    return ended.filter(({ isElsewhere }) => !isElsewhere).length;
   }
 }
 

@@ -1,5 +1,8 @@
 import type { ClientConnection } from "../connections/client-connection.ts";
-import { type HandoverPart, joined, MOST_PER_CONNECTION } from "../management/handovers.ts";
+import { joined, type PartOfAnswer } from "./answers.ts";
+
+/** Most questions of a client for all gateways that wait for their answers. */
+const MOST_ASKED = 8;
 
 /** A message with events, or a question whether those before it are taken; they are confirmed in their order. */
 export interface Unconfirmed {
@@ -27,7 +30,7 @@ export class EdgeClient {
   /** Bytes that wait for it, as its homes were told. */
   toldBytes = 0;
   /** What homes have for it that is to be told as one, by its request, in the order in which they were asked. */
-  readonly #parts = new Map<number, Map<number, HandoverPart | undefined>>();
+  readonly #parts = new Map<number, Map<number, PartOfAnswer | undefined>>();
 
   constructor(number: number, connection: ClientConnection) {
     this.number = number;
@@ -38,19 +41,19 @@ export class EdgeClient {
   awaitParts(request: number, homes: Iterable<number>): void {
     this.#parts.set(request, new Map(Array.from(homes, home => [home, undefined])));
     const [oldest = request] = this.#parts.keys();
-    if (this.#parts.size > MOST_PER_CONNECTION) this.#parts.delete(oldest);
+    if (this.#parts.size > MOST_ASKED) this.#parts.delete(oldest);
   }
 
   /** A gateway has its part: the last one has all sent. @returns false where others have none */
-  join(part: HandoverPart, home: number): boolean {
-    const request = part.kind === "HandoverToken" ? part.request : 0;
+  join(part: PartOfAnswer, home: number): boolean {
+    const request = part.kind === "Inheritance" ? 0 : part.request;
     const parts = this.#parts.get(request);
     if (parts === undefined) return false;
     parts.set(home, part);
     const all = [...parts.values()].filter(one => one !== undefined);
     if (all.length < parts.size) return true;
     this.#parts.delete(request);
-    this.connection.send(joined(all));
+    this.connection.send(all.reduce(joined));
     return true;
   }
 }

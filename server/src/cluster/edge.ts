@@ -11,7 +11,8 @@ import {
 } from "@jecho/shared/internal";
 import type { ClientConnection } from "../connections/client-connection.ts";
 import { SOCKET_LOW_BYTES } from "../delivery/listener.ts";
-import { type HandoverPart, partsOf } from "../management/handovers.ts";
+import { partsOf } from "../management/handovers.ts";
+import type { PartOfAnswer } from "./answers.ts";
 import { EdgeClient, type EdgeTopic, type Unconfirmed } from "./edge-client.ts";
 import type { Members } from "./members.ts";
 import { gatewayOf } from "./numbers.ts";
@@ -33,6 +34,9 @@ import type { CarrierEvents, TrunkCarrier } from "./trunk-carrier.ts";
 const NOTHING = new Uint8Array(0);
 /** Bytes of a topic between two looks at who does not keep up. */
 const LOOK_EVERY_BYTES = 64 << 10;
+
+/** Questions that are for all, whose answers are told as one. */
+const ASK_ALL: ReadonlySet<Frame["kind"]> = new Set(["AskHandover", "Kick", "WantOverview"]);
 
 /** Methods of this gateway that its clients' homes need. */
 export interface EdgeHost {
@@ -110,8 +114,10 @@ export class Edge {
     const route = routeOf(frame);
     if (route === HERE) return this.#holds(connection, frame);
     if (route === EVERYWHERE) {
-      for (const home of this.#others(connection, frame))
-        this.#gather(connection, home, frame, message, start, end);
+      const homes = this.#others(connection, frame);
+      for (const home of homes) this.#gather(connection, home, frame, message, start, end);
+      if (homes.length > 0 && ASK_ALL.has(frame.kind) && "request" in frame)
+        this.#clientOf(connection).awaitParts(frame.request, [this.#members.self, ...homes]);
       return this.#holds(connection, frame);
     }
     const home = typeof route === "number" ? gatewayOf(route) : this.#members.homeOf(route);
@@ -121,7 +127,9 @@ export class Edge {
   }
 
   /** Other gateways that a frame is for which is for all. */
-  #others(connection: ClientConnection, frame: Frame): Iterable<number> {
+  #others(connection: ClientConnection, frame: Frame): readonly number[] {
+    // Whatever the client has there.
+    if (frame.kind === "Kick" || frame.kind === "WantOverview") return [...this.#carriers.keys()];
     const client = this.#clients.get(connection);
     // Each home that has something to confirm does so by the answer to a question.
     const isMeant = frame.kind !== "Ping" || (client !== undefined && client.unconfirmed.length > 0);
@@ -166,7 +174,7 @@ export class Edge {
     return true;
   }
 
-  /** See `HandoverWays`. */
+  /** See `AllGateways`. */
   takeOver(connection: ClientConnection, token: string): string | undefined {
     const { self } = this.#members;
     const parts = partsOf(token);
@@ -183,9 +191,9 @@ export class Edge {
     return own;
   }
 
-  /** See `HandoverWays`. @param home that has it */
-  join(connection: ClientConnection, part: HandoverPart, home = this.#members.self): boolean {
-    return this.#clients.get(connection)?.join(part, home) === true;
+  /** See `AllGateways`. */
+  join(connection: ClientConnection, part: PartOfAnswer): boolean {
+    return this.#clients.get(connection)?.join(part, this.#members.self) === true;
   }
 
   /** A client's socket has room again. */
@@ -318,8 +326,6 @@ export class Edge {
       this.#findType(connection, frame);
       return true;
     }
-    if (frame.kind === "AskHandover" && client !== undefined)
-      client.awaitParts(frame.request, [this.#members.self, ...client.homes.keys()]);
     if (frame.kind !== "Ping" || client === undefined || client.unconfirmed.length === 0) return false;
     const asked = this.#begin(client, frame.time);
     asked.isWhole = true;
@@ -363,8 +369,7 @@ export class Edge {
         return this.#leave(topic, client);
       }
       case TO_EDGE.part: {
-        const part = frameOf(rest);
-        if (part.kind === "HandoverToken" || part.kind === "Inheritance") this.join(connection, part, home);
+        client.join(frameOf(rest) as PartOfAnswer, home);
         return;
       }
       case TO_EDGE.taken: {

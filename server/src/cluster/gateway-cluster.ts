@@ -2,8 +2,8 @@ import type { Frame, SharedState } from "@jecho/shared/internal";
 import type { ClientConnection } from "../connections/client-connection.ts";
 import type { ConnectionSocket } from "../connections/connection.ts";
 import { PassingSocket } from "../connections/passing-socket.ts";
-import type { HandoverPart } from "../management/handovers.ts";
 import type { ObjectHomes } from "../objects/object-homes.ts";
+import type { AllGateways, PartOfAnswer } from "./answers.ts";
 import { Edge, type EdgeHost } from "./edge.ts";
 import type { Interconnect } from "./interconnect.ts";
 import { Members } from "./members.ts";
@@ -38,7 +38,7 @@ export interface ClusterHost
  * A gateway's part in a cluster. Each channel has one home, where all is done as at a gateway that stands alone. A client that is connected elsewhere has a socket
  * there all the same: its edge passes on frames both ways, and what goes to many crosses once.
  */
-export class GatewayCluster {
+export class GatewayCluster implements AllGateways {
   readonly #members: Members;
   readonly #interconnect: Interconnect;
   readonly #edge: Edge;
@@ -154,13 +154,11 @@ export class GatewayCluster {
     return !this.#interconnect.isMember || this.#edge.took(connection, bytes);
   }
 
-  /** See `HandoverWays`. */
   takeOver(connection: ClientConnection, token: string): string | undefined {
     return this.#edge.takeOver(connection, token);
   }
 
-  /** See `HandoverWays`. */
-  join(connection: ClientConnection, part: HandoverPart): boolean {
+  join(connection: ClientConnection, part: PartOfAnswer): boolean {
     return this.#edge.join(connection, part);
   }
 

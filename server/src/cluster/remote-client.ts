@@ -153,6 +153,10 @@ export class RemoteClient extends ClientConnection {
     this.socket = socket;
   }
 
+  override get isElsewhere(): boolean {
+    return true;
+  }
+
   /** What it sends waits until its token has been checked here, too. */
   override get isHeld(): boolean {
     return this.subject === undefined;
@@ -168,6 +172,8 @@ export class RemoteClient extends ClientConnection {
         this.#yielding.set(control.request ?? 0, {});
         return this.#sendPart(control);
       case "Inheritance":
+      case "Kicked":
+      case "Overview":
         return this.#sendPart(control);
       // Its edge's gateway asks it for all.
       case "Yield":

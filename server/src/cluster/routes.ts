@@ -2,7 +2,7 @@ import type { Frame } from "@jecho/shared/internal";
 
 /** For the gateway that the client is connected to. */
 export const HERE = Symbol("here");
-/** For that one, and all others that the client has something at. */
+/** For that one and others: all that the client has something at, or, for an operator, all. */
 export const EVERYWHERE = Symbol("everywhere");
 
 /** The gateways that a client's frame is for: the home of the channel or shared object with this name, or the one that gave this number. */
@@ -45,6 +45,8 @@ export function routeOf(frame: Frame): FrameRoute {
     case "Ping":
     case "AskHandover":
     case "Yielded":
+    case "Kick":
+    case "WantOverview":
       return EVERYWHERE;
     default:
       return HERE;

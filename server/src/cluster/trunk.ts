@@ -41,7 +41,7 @@ export const TO_EDGE = {
   object: 17,
   /** The schema of the type that was asked for; nothing where it is not known. */
   type: 18,
-  /** The home's part of what all have for the client: a `HandoverToken`, or an `Inheritance`. */
+  /** The home's part of what all answer to the client: a frame of `PartOfAnswer`. */
   part: 19,
 } as const;
 

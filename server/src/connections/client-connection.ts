@@ -16,6 +16,11 @@ export class ClientConnection extends Connection {
   #producers: Few<number, GatewayProducer> | undefined;
   readonly #consumers = new Few<number, GatewayConsumer>();
 
+  /** Whether it is another gateway's, too. */
+  get isElsewhere(): boolean {
+    return false;
+  }
+
   /** The party that offences are counted for: the subject or, at a gateway without keys, the address. */
   get accountable(): Party | undefined {
     return this.parties.at(-1);

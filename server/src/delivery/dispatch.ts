@@ -15,9 +15,10 @@ import type { AuditLog } from "../access/audit-log.ts";
 import { needsOf } from "../access/needs.ts";
 import type { Need } from "../access/rights.ts";
 import { ANYBODY, type Subject } from "../access/subject.ts";
+import type { AllGateways, PartOfAnswer } from "../cluster/answers.ts";
 import type { ClientConnection } from "../connections/client-connection.ts";
 import type { Portions } from "../connections/portions.ts";
-import type { HandoverPart, Handovers } from "../management/handovers.ts";
+import type { Handovers } from "../management/handovers.ts";
 import type { NameServer } from "../management/name-server.ts";
 import { GatewayOpenings, type OpeningLimits } from "../management/openings.ts";
 import type { Overviews } from "../management/overview.ts";
@@ -33,15 +34,7 @@ export interface DispatchOptions extends OpeningLimits {
   readonly limitBytes: number;
   /** Token of the gateway's own process for modulators; undefined where there is none. */
   readonly modulatingToken: string | undefined;
-  readonly handoverWays: HandoverWays;
-}
-
-/** Other gateways' part in handing a session over. */
-export interface HandoverWays {
-  /** Asks other gateways for what they have for the bearer of this token. @returns this gateway's part of the token; undefined for none */
-  takeOver(connection: ClientConnection, token: string): string | undefined;
-  /** @returns false where the part is all that there is for the client */
-  join(connection: ClientConnection, part: HandoverPart): boolean;
+  readonly allGateways: AllGateways;
 }
 
 /** Codes of events after which a modulator goes on. */
@@ -154,7 +147,7 @@ export class Dispatcher {
       case "AskHandover":
         return this.#attempt(connection, frame, () => {
           const { request } = frame;
-          this.#hand(connection, {
+          this.#tell(connection, {
             kind: "HandoverToken",
             request,
             ...this.#handovers.offer(connection, request),
@@ -165,12 +158,12 @@ export class Dispatcher {
       case "Kick":
         return this.#attempt(connection, frame, () => {
           const connections = this.#access.kick(frame.subject);
-          connection.send({ kind: "Kicked", request: frame.request, connections });
+          this.#tell(connection, { kind: "Kicked", request: frame.request, connections });
         });
       case "WantOverview":
         return this.#attempt(connection, frame, async () => {
           const overview = await this.#overviews.of(frame.pattern, connection.subject ?? ANYBODY);
-          connection.send({ kind: "Overview", request: frame.request, ...overview });
+          this.#tell(connection, { kind: "Overview", request: frame.request, ...overview });
         });
       case "Surveyed":
       case "Yielded":
@@ -282,14 +275,14 @@ export class Dispatcher {
     this.#audit?.connected(connection, name);
     this.#sendWelcome(connection);
     tell(connection, subject);
-    const part = handover === "" ? undefined : this.#options.handoverWays.takeOver(connection, handover);
+    const part = handover === "" ? undefined : this.#options.allGateways.takeOver(connection, handover);
     if (part !== undefined) this.takeOver(connection, part);
   }
 
   /** A client goes on with another one's session. @param part this gateway's, of the token */
   takeOver(connection: ClientConnection, part: string): void {
     this.#handovers.take(part, connection).then(
-      inheritance => this.#hand(connection, inheritance),
+      inheritance => this.#tell(connection, inheritance),
       (error: unknown) => {
         const { code, message } = JechoError.from(error);
         connection.end(code === "PRODUCER_GONE" ? "HANDOVER_INVALID" : code, message);
@@ -297,8 +290,9 @@ export class Dispatcher {
     );
   }
 
-  #hand(connection: ClientConnection, part: HandoverPart): void {
-    if (!this.#options.handoverWays.join(connection, part)) connection.send(part);
+  /** Tells this gateway's answer, or its part of all gateways'. */
+  #tell(connection: ClientConnection, part: PartOfAnswer): void {
+    if (!this.#options.allGateways.join(connection, part)) connection.send(part);
   }
 
   #sendWelcome(connection: ClientConnection): void {

@@ -197,7 +197,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       heartbeatMs,
       identity,
       modulatingToken,
-      handoverWays: {
+      allGateways: {
         takeOver: (connection, token) =>
           cluster === undefined ? token : cluster.takeOver(connection, token),
         join: (connection, part) => cluster?.join(connection, part) === true,

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { JechoError } from "@jecho/shared";
-import type { Control, HeldPlace, Inherited } from "@jecho/shared/internal";
+import type { HeldPlace, Inherited } from "@jecho/shared/internal";
+import type { AnswerOf } from "../cluster/answers.ts";
 import type { ClientConnection } from "../connections/client-connection.ts";
 import { ENDPOINT_BYTES } from "../connections/crowd.ts";
 import type { SharedObjects } from "../objects/shared-objects.ts";
@@ -8,11 +9,6 @@ import type { GatewayConsumer } from "./consumer.ts";
 
 /** Most valid tokens of one session. */
 export const MOST_PER_CONNECTION = 8;
-
-type Part<Kind extends Control["kind"]> = Extract<Control, { kind: Kind }>;
-
-/** A gateway's part of what all have for a session: a token, or what its bearer goes on with. */
-export type HandoverPart = Part<"HandoverToken"> | Part<"Inheritance">;
 
 interface HandoverOffer {
   readonly from: ClientConnection;
@@ -65,7 +61,7 @@ export class Handovers {
    * @returns what the second device goes on with
    * @throws JechoError `HANDOVER_INVALID`, or `TIMED_OUT` where the first device does not answer; with that the token is used up
    */
-  async take(token: string, to: ClientConnection): Promise<HandoverPart> {
+  async take(token: string, to: ClientConnection): Promise<AnswerOf<"Inheritance">> {
     const offer = this.#offers.get(token);
     if (offer === undefined || !offer.from.isOpen)
       throw new JechoError("HANDOVER_INVALID", "the handover token is unknown, used or too old");
@@ -135,17 +131,4 @@ export class Handovers {
 /** The parts of a token by the index of their gateway. */
 export function partsOf(token: string): ReadonlyMap<number, string> {
   return new Map(token.split(".").map(part => [Number.parseInt(part, 10), part]));
-}
-
-/** The parts of a token, or of what it is good for, as one. */
-export function joined(parts: readonly HandoverPart[]): HandoverPart {
-  const [first] = parts as readonly [HandoverPart];
-  if (first.kind === "HandoverToken") {
-    const tokens = parts as readonly Part<"HandoverToken">[];
-    const validMs = Math.min(...tokens.map(part => part.validMs));
-    return { ...first, token: tokens.map(({ token }) => token).join("."), validMs };
-  }
-  const inheritances = parts as readonly Part<"Inheritance">[];
-  const subscriptions = inheritances.flatMap(part => part.subscriptions);
-  return { ...first, subscriptions, objects: inheritances.flatMap(({ objects }) => objects) };
 }

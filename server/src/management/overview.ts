@@ -8,6 +8,7 @@ import type {
 } from "@jecho/shared/internal";
 import { patternOf } from "../access/rights.ts";
 import type { Subject } from "../access/subject.ts";
+import { MOST_CHANNELS } from "../cluster/answers.ts";
 import type { Connection } from "../connections/connection.ts";
 import type { Channel } from "../delivery/channel.ts";
 import type { ChannelManager } from "./channel-manager.ts";
@@ -15,8 +16,6 @@ import type { DerivedChannel } from "./derived-channel.ts";
 import type { NameServer } from "./name-server.ts";
 import type { ModulatorStanding } from "./placements.ts";
 
-/** Most channels of one overview. */
-const MOST_CHANNELS = 1000;
 /** Most processes that are asked what modulators use there, for one overview. */
 const MOST_ASKED = 256;
 /** Time that answers are waited for, and that they count: operators who look more often get the same. */
