@@ -74,7 +74,11 @@ export class Access {
   /** @returns how many connections the subject had here */
   kick(name: string): number {
     this.#verifier?.refuseBefore(name);
-    return this.#end("KICKED", subject => subject !== ANYBODY && subject.name === name);
+    // Its own gateway ends each of the others.
+    return this.#end(
+      "KICKED",
+      (subject, { isElsewhere }) => !isElsewhere && subject !== ANYBODY && subject.name === name,
+    );
   }
 
   stop(): void {
@@ -97,10 +101,10 @@ export class Access {
     this.#end("TOKEN_EXPIRED", ({ expiresAt }) => expiresAt <= now);
   }
 
-  #end(code: ErrorCode, isMeant: (subject: Subject) => boolean): number {
+  #end(code: ErrorCode, isMeant: (subject: Subject, connection: ClientConnection) => boolean): number {
     // Ending a connection removes it from the set.
     const ended = Array.from(this.#connections()).filter(
-      ({ subject }) => subject !== undefined && isMeant(subject),
+      connection => connection.subject !== undefined && isMeant(connection.subject, connection),
     );
     for (const connection of ended) connection.end(code);
     return ended.filter(({ isElsewhere }) => !isElsewhere).length;
