@@ -155,9 +155,7 @@ export class Raising {
   /** Whether anybody but the modulators of its channel may. */
   #isHeard({ channel, channelNumber }: ProducerEndpoint): boolean {
     return (
-      this.#routes.consumersOf(channelNumber) > 0 ||
-      this.#feeds.isFed(channelNumber) ||
-      this.#index.owed.has(channel)
+      this.#routes.takes(channelNumber) || this.#feeds.isFed(channelNumber) || this.#index.owed.has(channel)
     );
   }
 
