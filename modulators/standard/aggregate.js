@@ -22,9 +22,14 @@ export default class Aggregate extends FifoModulator {
     },
   };
 
-  /** @type {{ count: number, sum: number, min: number, max: number, bins: Uint32Array }[]} */
-  #window = [];
-  #since = 0;
+  /** Counts the events. Each of the last ones has a place in the arrays: those of event n lie at n modulo `window`. */
+  #n = 0;
+  #counts = new Float64Array(0);
+  #sums = new Float64Array(0);
+  #mins = new Float64Array(0);
+  #maxs = new Float64Array(0);
+  /** Bins of one event behind those of another. */
+  #bins = new Uint32Array(0);
 
   /** @param {any} parameters */
   static check(parameters) {
@@ -41,47 +46,64 @@ export default class Aggregate extends FifoModulator {
 
   /** @param {object} event */
   enqueue(event) {
-    const { field, every, window } = /** @type {any} */ (this.parameters);
-    // What an event may do without is not there.
-    const value = /** @type {any} */ (event)[field] ?? [];
-    this.#window.push(this.#summary(typeof value === "number" ? [value] : value));
-    if (this.#window.length > window) this.#window.shift();
-    if (++this.#since < every) return;
-    this.#since = 0;
-    super.enqueue(this.#total());
+    const { field, every, window, bins } = /** @type {any} */ (this.parameters);
+    if (this.#n === 0) {
+      this.#counts = new Float64Array(window);
+      this.#sums = new Float64Array(window);
+      this.#mins = new Float64Array(window);
+      this.#maxs = new Float64Array(window);
+      this.#bins = new Uint32Array(window * bins);
+    }
+    this.#summarise(this.#n++ % window, /** @type {any} */ (event)[field] ?? []);
+    if (this.#n % every === 0) super.enqueue(this.#total());
   }
 
-  /** @param {ArrayLike<number>} values */
-  #summary(values) {
-    const { bins: count, low, high } = /** @type {any} */ (this.parameters);
-    const bins = new Uint32Array(count);
+  /**
+   * @param {number} at the event's place
+   * @param {number | ArrayLike<number>} value nothing in place of what an event may do without
+   */
+  #summarise(at, value) {
+    const { bins, low, high } = /** @type {any} */ (this.parameters);
+    const isOne = typeof value === "number";
+    const length = isOne ? 1 : value.length;
     const range = high - low;
-    const summary = { count: 0, sum: 0, min: Infinity, max: -Infinity, bins };
-    for (let i = 0; i < values.length; i++) {
-      const value = values[i];
-      if (!Number.isFinite(value)) continue;
-      summary.count++;
-      summary.sum += value;
-      if (value < summary.min) summary.min = value;
-      if (value > summary.max) summary.max = value;
+    let count = 0;
+    let sum = 0;
+    let min = Infinity;
+    let max = -Infinity;
+    const own = this.#bins.subarray(at * bins, (at + 1) * bins);
+    for (let bin = 0; bin < bins; bin++) own[bin] = 0;
+    for (let i = 0; i < length; i++) {
+      const number = isOne ? value : value[i];
+      if (!Number.isFinite(number)) continue;
+      count++;
+      sum += number;
+      if (number < min) min = number;
+      if (number > max) max = number;
       // The last bin has its upper edge in it; what lies outside is in none.
-      if (count > 0 && value >= low && value <= high)
-        bins[Math.min(count - 1, Math.floor(((value - low) / range) * count))]++;
+      if (bins > 0 && number >= low && number <= high)
+        own[Math.min(bins - 1, Math.floor(((number - low) / range) * bins))]++;
     }
-    return summary;
+    this.#counts[at] = count;
+    this.#sums[at] = sum;
+    this.#mins[at] = min;
+    this.#maxs[at] = max;
   }
 
   #total() {
-    const { bins, low, high } = /** @type {any} */ (this.parameters);
+    const { window, bins, low, high } = /** @type {any} */ (this.parameters);
+    const events = Math.min(this.#n, window);
     const histogram = new Uint32Array(bins);
     let [count, sum, min, max] = [0, 0, Infinity, -Infinity];
-    for (const part of this.#window) {
-      count += part.count;
-      sum += part.sum;
-      min = Math.min(min, part.min);
-      max = Math.max(max, part.max);
-      for (let i = 0; i < histogram.length; i++) histogram[i] += part.bins[i];
+    // From the oldest on: sums depend on their order.
+    for (let n = this.#n - events; n < this.#n; n++) {
+      const at = n % window;
+      count += this.#counts[at];
+      sum += this.#sums[at];
+      min = Math.min(min, this.#mins[at]);
+      max = Math.max(max, this.#maxs[at]);
+      for (let bin = 0; bin < bins; bin++) histogram[bin] += this.#bins[at * bins + bin];
     }
-    return { events: this.#window.length, count, mean: sum / count, min, max, low, high, histogram };
+    return { events, count, mean: sum / count, min, max, low, high, histogram };
   }
 }

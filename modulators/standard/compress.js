@@ -32,15 +32,16 @@ export default class Compress extends FifoModulator {
     const { refreshEvents } = /** @type {any} */ (this.parameters);
     const bytes = bytesOf(event).slice();
     const whole = this.#n % refreshEvents === 0;
-    const difference = differ(bytes, whole ? new Uint8Array(0) : this.#last);
+    if (whole) this.#last = new Uint8Array(0);
+    const packed = packZeros(differ(bytes, this.#last));
     this.#last = bytes;
     super.enqueue({
       token: typeToken(),
       stream: this.#stream,
       n: this.#n++,
       whole,
-      length: bytes.length,
-      packed: packZeros(difference),
+      length: this.#last.length,
+      packed,
     });
   }
 }

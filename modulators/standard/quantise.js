@@ -55,18 +55,22 @@ export default class Quantise extends FifoModulator {
     const wide = values instanceof Float64Array;
     const step = 2 * bound;
     const steps = new Int32Array(values.length);
-    const exact = [];
+    const exact = new Uint32Array(values.length);
+    let others = 0;
     for (let i = 0; i < values.length; i++) {
       const count = Math.round(values[i] / step);
       const rebuilt = wide ? count * step : Math.fround(count * step);
       if (Math.abs(count) <= MOST_STEPS && Math.abs(rebuilt - values[i]) <= bound) steps[i] = count;
-      else exact.push(i);
+      else exact[others++] = i;
     }
     const whole = this.#n % refreshEvents === 0;
-    const bytes = new Uint8Array(zigzag(steps).buffer);
-    const difference = differ(bytes, whole ? new Uint8Array(0) : this.#last);
+    if (whole) this.#last = new Uint8Array(0);
+    const unsigned = zigzag(steps);
+    const bytes = new Uint8Array(unsigned.buffer);
+    const packed = packZeros(differ(bytes, this.#last));
     this.#last = bytes;
-    const emptied = { ...unpack(event), [field]: values.subarray(0, 0) };
+    const exactValues = new Float64Array(others);
+    for (let i = 0; i < others; i++) exactValues[i] = values[exact[i]];
     super.enqueue({
       token: typeToken(),
       stream: this.#stream,
@@ -76,10 +80,10 @@ export default class Quantise extends FifoModulator {
       bound,
       wide,
       length: values.length,
-      packed: packZeros(difference),
-      exact: Uint32Array.from(exact),
-      values: Float64Array.from(exact, i => values[i]),
-      rest: bytesOf(emptied),
+      packed,
+      exact: exact.subarray(0, others),
+      values: exactValues,
+      rest: bytesOf({ ...unpack(event), [field]: new values.constructor(0) }),
     });
   }
 }

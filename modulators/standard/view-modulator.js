@@ -16,6 +16,8 @@ export class ViewModulator extends FifoModulator {
   #grid;
   /** @type {Window | undefined} */
   #window;
+  /** Counts the windows: as long as it stays the same, the window does. */
+  windows = 0;
   #room = new Int32Array(0);
 
   /**
@@ -36,8 +38,7 @@ export class ViewModulator extends FifoModulator {
    * Where the view meets a layer.
    *
    * @param {Grid} grid
-   * @returns {Window | undefined} the same object as long as neither the view nor where the grid lies changes; undefined where
-   *   nothing of the layer is in
+   * @returns {Window | undefined} undefined where nothing of the layer is in
    */
   windowOf(grid) {
     const view = viewOf(this.parameters, this.objects);
@@ -57,6 +58,7 @@ export class ViewModulator extends FifoModulator {
       this.#view = view;
       this.#grid = { latFirst, latStep, rows, lonFirst, lonStep, columns };
       this.#window = findWindow(view, grid);
+      this.windows++;
     }
     return this.#window;
   }
@@ -85,7 +87,7 @@ const NUMBERS = ["layer", "latFirst", "latStep", "rows", "lonFirst", "lonStep", 
  * @param {any} objects
  * @returns {View}
  */
-function viewOf(parameters, objects) {
+export function viewOf(parameters, objects) {
   return objects.view ?? parameters?.view;
 }
 

@@ -4,12 +4,14 @@ import type { ElementTarget } from "./assignments.ts";
 import { type Code, type CodeLocal, f64, get, i32, many, op, set } from "./code.ts";
 import { type CodeField, LearnedField } from "./fields.ts";
 import {
+  constantOf,
   type EventVector,
   intOf,
   type KnownNumber,
   type KnownValue,
   kept,
   MOST_LENGTH,
+  nothing,
   type TypedArray,
   wholeOf,
   wide,
@@ -41,6 +43,8 @@ export abstract class ArrayChecker extends VectorChecker {
       arg.type === "SpreadElement" ? undefined : this.value(arg, place),
     );
     const [first, offset, count] = args;
+    if (isTypedArray(name) && first?.is === "buffer" && args.length === 1)
+      return this.#recast(name, first.vector, node);
     if (isTypedArray(name) && first?.is === "buffer" && args.length === 3)
       return this.#view(name, { first, offset, count }, node);
     if (!isTypedArray(name) || first === undefined || args.length > 1)
@@ -71,6 +75,61 @@ export abstract class ArrayChecker extends VectorChecker {
       { is: "if", test: op("i32.lt_s", get(length), i32(0)), yes: [set(length, i32(0))], no: [] },
     ];
     return { is: "vector", vector: { ...vector, start, length, of: vector }, effects };
+  }
+
+  /** `array.slice()`: a copy, as an array that the program has made. */
+  protected slice(vector: EventVector, args: readonly KnownValue[], node: Node): KnownValue {
+    const { array } = vector;
+    if (array === undefined || array === "Array" || args.length > 0)
+      return refuse(node, "slice is compiled where it copies an array as a whole");
+    const copy = this.#array(array, intOf(get(vector.length), { lo: 0, hi: MOST_LENGTH }), node);
+    return { ...copy, effects: [...copy.effects, copied(copy.vector.start, vector)] };
+  }
+
+  /** `array.set(other, from)`, of the same kind. Where the other one is longer than what is there, the program stops. */
+  protected setAll(
+    vector: EventVector,
+    [other, offset = constantOf(0), ...more]: readonly KnownValue[],
+    node: Node,
+  ): KnownValue {
+    if (
+      other?.is !== "vector" ||
+      offset.is !== "number" ||
+      offset.int === undefined ||
+      offset.int.lo < 0 ||
+      more.length > 0 ||
+      vector.made === undefined ||
+      vector.made !== other.vector.array
+    )
+      return refuse(node, "set is compiled with an array of the same kind, and an index");
+    this.refuseGone(vector, node);
+    const { fuel } = this.parts;
+    const [from, to]: [CodeLocal, CodeLocal] = [{ type: "i32" }, { type: "i32" }];
+    const end = op("i32.add", get(from), get(other.vector.length));
+    return nothing("undefined", [
+      ...other.effects,
+      set(from, offset.code),
+      fuel.stopIf(op("i32.gt_u", end, get(vector.length)), node, "an array is set behind another one's end"),
+      ...fuel.spendCopy(other.vector, 8, node),
+      set(to, addressOf(vector, get(from))),
+      copied(to, other.vector),
+    ]);
+  }
+
+  protected refuseGone(vector: EventVector, node: Node): void {
+    if (this.gone.has(wholeOf(vector)))
+      refuse(node, "an array that has gone out is not written to where it is compiled");
+  }
+
+  /** `new Uint8Array(array.buffer)`: all of its bytes as other numbers. */
+  #recast(name: TypedArray, vector: EventVector, node: Node): KnownValue {
+    const shares = vector.elementBytes / KINDS[name].bytes;
+    if (vector.made === undefined || vector.of !== undefined || shares < 1)
+      return refuse(node, "over an array's whole buffer, one of no wider numbers is compiled");
+    const length: CodeLocal = { type: "i32" };
+    const cast = { ...arrayAt(name, vector.start, length, name), of: vector, isAll: true };
+    const effects = [set(length, op("i32.mul", get(vector.length), i32(shares)))];
+    return { is: "vector", vector: cast, effects };
   }
 
   /** `new Int32Array(array.buffer, array.byteOffset, length)`: its elements' bytes as other numbers. Beyond the array, the program stops. */
@@ -130,7 +189,7 @@ export abstract class ArrayChecker extends VectorChecker {
     if (field.vector === undefined || vector.made !== field.vector.made || fieldArrays.holds(wholeOf(vector)))
       return refuse(node, `"${field.name}" becomes an array that is not compiled there`);
     // Its buffer would be the whole one's.
-    if (vector.of !== undefined)
+    if (vector.of !== undefined && vector.isAll !== true)
       return refuse(node, "a field becomes another array where that is compiled: a whole one");
     if (loops > 0)
       return refuse(node, "a field becomes another array where that is compiled: outside of loops");
@@ -141,7 +200,7 @@ export abstract class ArrayChecker extends VectorChecker {
   }
 
   /** An array of zeros. Where the language throws at such a length, or there is no room, the program stops. */
-  #array(name: TypedArray, length: KnownNumber, node: Node): KnownValue {
+  #array(name: TypedArray, length: KnownNumber, node: Node): Extract<KnownValue, { is: "vector" }> {
     this.#makes = true;
     const { fuel } = this.parts;
     const kind = KINDS[name];
@@ -184,9 +243,9 @@ export abstract class ArrayChecker extends VectorChecker {
         "only variables, the modulator's own fields and elements of arrays that it has made are assigned to where it is compiled",
       );
     const { vector } = object;
-    if (this.gone.has(wholeOf(vector)))
-      return refuse(node, "an array that has gone out is not written to where it is compiled");
-    const index = this.value(node.property, place);
+    this.refuseGone(vector, node);
+    const said = this.value(node.property, place);
+    const index = said.is === "number" ? this.sure(said, node.property) : said;
     if (index.is !== "number" || index.maybe)
       return refuse(node.property, "an index is compiled where it is a number");
     const { local, read } = kept(index);
@@ -211,4 +270,9 @@ export abstract class ArrayChecker extends VectorChecker {
       put,
     };
   }
+}
+
+/** Code that copies an array's elements to another place. */
+function copied(to: CodeLocal, { start, length, elementBytes }: EventVector): Code {
+  return { is: "copy", to: get(to), from: get(start), bytes: op("i32.mul", get(length), i32(elementBytes)) };
 }

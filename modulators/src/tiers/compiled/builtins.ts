@@ -1,4 +1,4 @@
-import { type CodeLocal, call, f64, get, type OpName, op, tee } from "./code.ts";
+import { type Code, type CodeLocal, call, f64, get, type OpName, op, tee } from "./code.ts";
 import {
   booleanOf,
   constantOf,
@@ -66,6 +66,7 @@ export const ENGINE: Readonly<Record<string, (...all: number[]) => number>> = {
   "Math.log10": Math.log10,
   "Math.log1p": Math.log1p,
   "Math.log2": Math.log2,
+  "Math.random": random,
   "Math.round": Math.round,
   "Math.sign": Math.sign,
   "Math.sin": Math.sin,
@@ -73,14 +74,27 @@ export const ENGINE: Readonly<Record<string, (...all: number[]) => number>> = {
   "Math.tan": Math.tan,
   "Math.tanh": Math.tanh,
 };
-const BINARY = new Set(["Math.atan2", "Math.hypot", "Math.imul"]);
+const BINARY = new Set(["Math.atan2", "Math.hypot", "Math.imul", "Math.pow", "Object.is"]);
+
+/** Random bits in stock, two words for a number. */
+const randomWords = new Uint32Array(1024);
+let wordsLeft = 0;
+
+/** Not the engine's own: from some of its numbers a stranger could tell those that the producer's own code draws. */
+function random(): number {
+  if (wordsLeft === 0) wordsLeft = crypto.getRandomValues(randomWords).length;
+  const high = randomWords[--wordsLeft] as number;
+  const low = randomWords[--wordsLeft] as number;
+  return (high * 2 ** 21 + (low >>> 11)) / 2 ** 53;
+}
 
 /** The language's value of this name; undefined where it cannot be compiled. */
 export function builtinOf(name: string): KnownValue | undefined {
   const constant = Object.hasOwn(CONSTANTS, name) ? CONSTANTS[name] : undefined;
   if (constant !== undefined) return constantOf(constant);
   if (Object.hasOwn(NUMBER_ARRAYS, name) && name !== "Array") return { is: "builtin", name };
-  if (name === "Math" || name === "Number" || isFunction(name)) return { is: "builtin", name };
+  if (name === "Math" || name === "Number" || name === "Object" || isFunction(name))
+    return { is: "builtin", name };
   return name === "undefined" ? { is: "nothing", name, effects: [] } : undefined;
 }
 
@@ -90,7 +104,7 @@ function isFunction(name: string): boolean {
     (name.startsWith("Math.") && Object.hasOwn(ENGINE, name)) ||
     ["Math.fround", "Math.max", "Math.min", "Math.pow"].includes(name) ||
     /^(Float|Int|Uint)\d+Array\.of$/.test(name) ||
-    ["isFinite", "isNaN", "Number.isFinite", "Number.isNaN"].includes(name)
+    ["isFinite", "isNaN", "Number.isFinite", "Number.isNaN", "Object.is"].includes(name)
   );
 }
 
@@ -106,17 +120,36 @@ export function extreme(name: "Math.max" | "Math.min", a: KnownNumber, b: KnownN
  */
 export function callBuiltin(name: string, args: readonly KnownNumber[]): KnownValue | string {
   const [a, b] = args;
-  if (name === "Math" || Object.hasOwn(NUMBER_ARRAYS, name)) return `${name} is not compiled as a function`;
-  const wanted = name === "Math.pow" || BINARY.has(name) ? 2 : 1;
-  if (a === undefined || args.length !== wanted)
-    return `${name} is compiled with ${wanted} argument${wanted === 1 ? "" : "s"}`;
+  if (name === "Math" || name === "Object" || Object.hasOwn(NUMBER_ARRAYS, name))
+    return `${name} is not compiled as a function`;
+  const wanted = BINARY.has(name) ? 2 : name === "Math.random" ? 0 : 1;
+  if (args.length !== wanted) return `${name} is compiled with ${wanted} argument${wanted === 1 ? "" : "s"}`;
+  if (a === undefined) return numberOf(call(name));
   if (name === "Number") return { ...a, maybe: false };
+  if (name === "Object.is") return identical(a, b as KnownNumber);
   if (name === "Math.pow") return numberOf(call("pow", wide(a), wide(b as KnownNumber)));
   if (name === "Math.fround") return numberOf(op("f64.promote_f32", op("f32.demote_f64", wide(a))));
   const own = OWN[name];
   if (own !== undefined) return owned(name, own, a);
   if (name.startsWith("Math.")) return numberOf(call(name, ...args.map(wide)));
   return test(name, a);
+}
+
+/** Whether two numbers are the same: NaN is NaN, and -0 is not 0. */
+function identical(a: KnownNumber, b: KnownNumber): KnownValue {
+  const [x, y]: [CodeLocal, CodeLocal] = [{ type: "f64" }, { type: "f64" }];
+  const isNone = (one: CodeLocal): Code => op("f64.ne", get(one), get(one));
+  const inverse = (one: CodeLocal): Code => op("f64.div", f64(1), get(one));
+  const equal = op("f64.eq", tee(x, wide(a)), tee(y, wide(b)));
+  // Only zeros that are equal may have inverses that are not.
+  const yes = op("f64.eq", inverse(x), inverse(y));
+  return booleanOf({
+    is: "if",
+    test: equal,
+    yes: [yes],
+    no: [op("i32.and", isNone(x), isNone(y))],
+    type: "i32",
+  });
 }
 
 function owned(name: string, own: OpName, a: KnownNumber): KnownNumber {

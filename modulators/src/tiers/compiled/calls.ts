@@ -7,6 +7,7 @@ import {
   booleanOf,
   type CodeScope,
   type KnownNumber,
+  type KnownObject,
   type KnownText,
   type KnownValue,
   kept,
@@ -95,17 +96,43 @@ export abstract class CallChecker extends ArrayChecker {
     }
     if (name === "Math.max" || name === "Math.min") return this.#extreme(name, node, place);
     const given = this.arguments(node, place);
+    if (name === "bytesOf") return this.#bytesOf(given, node, place);
+    if (name === "typeToken")
+      return this.isForEvent && this.parts.fuel.isOpen && given.length === 0
+        ? { is: "token" }
+        : refuse(node, "typeToken is compiled where an event is looked at, without arguments");
     const [first, ...more] = given;
     // Of what is no number the language says no.
     if (/^Number\.is/.test(name) && first?.is === "boolean" && more.length === 0)
       return booleanOf(many({ is: "drop", value: first.code }, i32(0)));
+    const isExact = name === "Number.isNaN" || name === "Object.is";
+    if (name === "Object.is" && given.some(({ is }) => is !== "number"))
+      return refuse(node, "Object.is is compiled with numbers");
     const args = given.map((arg, i) => {
       const number = this.asNumber(arg, node.arguments[i] as Node);
-      return name === "Number.isNaN" ? this.sure(number, node) : number;
+      return isExact ? this.sure(number, node) : number;
     });
     if (name.endsWith(".of")) return this.numbers(name.slice(0, -".of".length) as NumberArray, args);
     const result = callBuiltin(name, args);
     return typeof result === "string" ? refuse(node, result) : result;
+  }
+
+  /** `bytesOf(event)`, or the bytes of an object that is encoded as the type of the events that come in. */
+  #bytesOf([event, ...more]: readonly KnownValue[], node: Node, { loops }: CodePlace): KnownValue {
+    const { event: own, fuel } = this.parts;
+    const why = "bytesOf is compiled with the event that came in, or a copy of it with other fields";
+    if (!this.isForEvent || !fuel.isOpen || more.length > 0) return refuse(node, why);
+    if (event?.is === "event" && own !== undefined && event.effects.length === 0)
+      return { is: "vector", vector: own.bytes(), effects: [] };
+    const isPlain = event?.is === "object" && !event.urgent && event.present === undefined;
+    const isWhole = isPlain && event.entries.some(({ from }) => from === "event");
+    if (!isWhole || loops > 0) return refuse(node, why);
+    this.#freeze(event);
+    return {
+      is: "encoded",
+      entries: event.entries,
+      effects: [...event.effects, ...this.#encoding(event, node)],
+    };
   }
 
   /** Arguments that a list or map is given: it tells undefined from NaN. */
@@ -166,10 +193,7 @@ export abstract class CallChecker extends ArrayChecker {
     if (place.loops > 0) return refuse(node, "an event that is passed on in a loop is not compiled");
     if (this.passed) return refuse(node, "an event that may be passed on twice is not compiled");
     this.passed = true;
-    if (event.is === "object") {
-      this.encoded.add(event.entries);
-      for (const entry of event.entries) if (entry.from === "array") this.gone.add(wholeOf(entry.vector));
-    }
+    if (event.is === "object") this.#freeze(event);
     return nothing(
       "undefined",
       event.is === "kept" ? this.#passKept(event, node) : this.leaving(event, node),
@@ -186,25 +210,35 @@ export abstract class CallChecker extends ArrayChecker {
 
   /** Code that lets the event that came in through, or another one that is made. */
   protected leaving(event: Extract<KnownValue, { is: "event" | "object" }>, node: Node): Code[] {
-    const { answer, outputs, text, fuel } = this.parts;
+    const { answer, outputs, text } = this.parts;
     if (event.is === "event") {
       if (text.output !== undefined)
         refuse(node, "a class that declares its output makes each event where it is compiled");
       return [...event.effects, set(answer, i32(ANSWER.pass))];
     }
     if (event.present !== undefined) refuse(node, "an object that goes out is compiled where it is there");
-    const copied: Code[] = [];
-    for (const entry of event.entries) {
-      if (entry.from !== "array") continue;
-      const { vector } = entry;
-      this.refuseStale({ is: "vector", vector, effects: [] }, node);
-      copied.push(...fuel.spendCopy(vector, COPIED_BYTES, node));
-    }
+    const copied = this.#encoding(event, node);
     if (!outputs.fits(event)) refuse(node, "the object has no field of the events that go out");
     const { plan, code } = outputs.make(event);
     if (plan >= MOST_PLANS || outputs.slots.length > MOST_SLOTS)
       refuse(node, "it makes more kinds of events, or with more numbers, than are compiled");
     return [...code, ...copied, set(answer, i32(ANSWER.made + plan))];
+  }
+
+  /** An object is encoded, as it is now: nothing in it is written to from here on. */
+  #freeze({ entries }: KnownObject): void {
+    this.encoded.add(entries);
+    for (const entry of entries) if (entry.from === "array") this.gone.add(wholeOf(entry.vector));
+  }
+
+  /** Code that counts the steps of encoding an object's arrays. */
+  #encoding({ entries }: KnownObject, node: Node): Code[] {
+    return entries.flatMap(entry => {
+      if (entry.from !== "array") return [];
+      const { vector } = entry;
+      this.refuseStale({ is: "vector", vector, effects: [] }, node);
+      return this.parts.fuel.spendCopy(vector, COPIED_BYTES, node);
+    });
   }
 
   // ---- texts and lists

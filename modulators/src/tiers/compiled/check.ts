@@ -28,7 +28,7 @@ import { CodeScope, type KnownValue, nothing } from "./known.ts";
 import { Looks } from "./looks.ts";
 import type { CheckedParts } from "./members.ts";
 import type { ModuleText } from "./module-text.ts";
-import { type OutputPlan, Outputs } from "./outputs.ts";
+import { allParts, type OutputPlan, Outputs } from "./outputs.ts";
 import { Refusal, refuse } from "./refusal.ts";
 import { StatementChecker } from "./statements.ts";
 import { ANSWER } from "./window-layout.ts";
@@ -38,6 +38,9 @@ const MOST_FIRST = 8192;
 
 /** Fields whose kind is only known by what is assigned to them: for each the text is looked through once more. */
 const MOST_LEARNED = 32;
+
+/** Functions of "jecho:moe" that are compiled. */
+const MOE_FUNCTIONS: ReadonlySet<string> = new Set(["bytesOf", "typeToken", "unpack", "urgent"]);
 
 /** Fields that hold events. */
 const EVENT_KINDS: ReadonlySet<FieldKind["is"]> = new Set(["event", "list", "map"]);
@@ -162,7 +165,7 @@ function checkOnce(
     const why = `"${imported}" of jecho:moe is not compiled`;
     scope.set(
       name,
-      imported === "urgent" || imported === "unpack"
+      MOE_FUNCTIONS.has(imported)
         ? { is: "constant", value: { is: "builtin", name: imported } }
         : { is: "refused", why },
     );
@@ -295,7 +298,9 @@ function checkOnce(
     stops: fuel.stops,
     isCounted: fuel.isUsed,
     keeps,
-    isAlone: keepsEvents || outputs.plans.some(({ parts: all }) => all.some(({ from }) => from === "array")),
+    isAlone:
+      keepsEvents ||
+      outputs.plans.some(({ parts: all }) => allParts(all).some(({ from }) => from === "array")),
     state: [...fields.values()].map(fieldText).join(),
     guards,
     isChecked: text.checks.size > 0,

@@ -1,5 +1,6 @@
 import type { Type } from "@jecho/shared";
 import { SCALAR_BYTES } from "@jecho/shared/internal";
+import { arrayAt } from "./array-kinds.ts";
 import {
   type Code,
   type CodeLabel,
@@ -74,6 +75,7 @@ export class EventCode {
   readonly #reader: Root;
   readonly #fields = new Map<string, KnownValue | string>();
   readonly #code: Code[] = [];
+  #bytes: EventVector | undefined;
   readonly #size: CodeLocal = { type: "i32" };
   readonly #table: CodeLocal = { type: "i32" };
   readonly #vtable: CodeLocal = { type: "i32" };
@@ -112,6 +114,17 @@ export class EventCode {
       if (typeof known !== "string") this.reads.push(name);
     }
     return known;
+  }
+
+  /** The event's own bytes, as they came. */
+  bytes(): EventVector {
+    if (this.#bytes === undefined) {
+      const { start, end } = this.#place;
+      const all = arrayAt("Uint8Array", start, { type: "i32" }, undefined);
+      this.#bytes = { ...all, name: "event", of: all };
+      this.#code.push(set(this.#bytes.length, op("i32.sub", get(end), get(start))));
+    }
+    return this.#bytes;
   }
 
   #read(name: string): KnownValue | string {

@@ -11,6 +11,8 @@ export interface EventVector extends LengthOf {
   readonly made?: TypedArray | undefined;
   /** The array whose elements these are, of one that is a part of it or its bytes as other numbers. */
   readonly of?: EventVector | undefined;
+  /** Whether they are all of that one's bytes. */
+  readonly isAll?: boolean;
   /** The kind of typed array that it is; undefined where that is not known. */
   readonly array?: NumberArray | undefined;
   readonly start: CodeLocal;
@@ -73,6 +75,10 @@ export type ObjectEntry =
       readonly locals: readonly CodeLocal[];
     }
   | { readonly from: "array"; readonly name: string; readonly vector: EventVector }
+  /** Another object, encoded as the type of the events that come in. */
+  | { readonly from: "encoded"; readonly name: string; readonly entries: readonly ObjectEntry[] }
+  /** The token of the type that the event was written with. */
+  | { readonly from: "token"; readonly name: string }
   /** undefined: as if the object had no such part. */
   | { readonly from: "none"; readonly name: string };
 
@@ -124,6 +130,10 @@ export type KnownValue =
   /** A vector of the event's, or an array that the program makes, after these effects. */
   | { readonly is: "vector"; readonly vector: EventVector; readonly effects: readonly Code[] }
   | KnownObject
+  /** The bytes of an object, encoded as an event, after these effects. */
+  | { readonly is: "encoded"; readonly entries: readonly ObjectEntry[]; readonly effects: readonly Code[] }
+  /** The token of the type that the event was written with. */
+  | { readonly is: "token" }
   /** So many numbers, in variables, after these effects. */
   | {
       readonly is: "numbers";

@@ -2,7 +2,7 @@ import { encodeEvent, JechoError, type Type, unpack } from "@jecho/shared";
 import type { ReadEvent, Stretch } from "@jecho/shared/internal";
 import type { RunChunk } from "../../sandbox/sandbox.ts";
 import { NUMBER_ARRAYS } from "./known.ts";
-import type { OutputPart, OutputPlan } from "./outputs.ts";
+import { allParts, type OutputPart, type OutputPlan } from "./outputs.ts";
 
 type MadeFields = Record<string, unknown>;
 interface MadePlan {
@@ -23,8 +23,9 @@ interface MadeSource {
 
 export interface EventMakerOptions {
   readonly plans: readonly OutputPlan[];
-  /** Type of the events that come in, and of those that are made. */
+  /** Types of the events that come in, as they were written and as the modulator knows them; and of those that are made. */
   readonly writer: Type;
+  readonly reader: Type;
   readonly output: Type;
   /** Reads events that come in by the names that the modulator knows. */
   readonly read: ReadEvent;
@@ -42,7 +43,7 @@ export class EventMaker {
     this.#options = options;
     this.#plans = options.plans.map(({ urgent, parts }) => ({
       urgent,
-      reads: parts.some(({ from }) => from === "event" || from === "field"),
+      reads: allParts(parts).some(({ from }) => from === "event" || from === "field"),
       writes: parts.map(part => this.#writeOf(part)),
     }));
   }
@@ -113,6 +114,23 @@ export class EventMaker {
         const { dataAt } = this.#options;
         return made => {
           made[name] = dataAt(path);
+        };
+      }
+      case "encoded": {
+        const { name } = part;
+        const { reader } = this.#options;
+        const writes = part.parts.map(one => this.#writeOf(one));
+        return (made, source) => {
+          const inner: MadeFields = {};
+          for (const write of writes) write(inner, source);
+          made[name] = encodeEvent(reader, inner as never);
+        };
+      }
+      case "token": {
+        const { name } = part;
+        const { token } = this.#options.writer;
+        return made => {
+          made[name] = token;
         };
       }
       case "none": {

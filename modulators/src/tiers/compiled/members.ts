@@ -306,8 +306,8 @@ export abstract class MemberChecker {
     if (index.is === "text") return this.memberOf(object, this.nameIn(index.text, property), node);
     if (object.is !== "vector" || object.effects.length > 0)
       return refuse(node, `an element of ${nameOf(object)} is not compiled`);
-    if (index.is !== "number" || index.maybe)
-      return refuse(property, "an index is compiled where it is a number");
+    // Neither undefined nor NaN, which stands for it, is an index of an element.
+    if (index.is !== "number") return refuse(property, "an index is compiled where it is a number");
     return this.elementOf(object.vector, index);
   }
 
@@ -358,6 +358,10 @@ export function nameOf(value: KnownValue): string {
     case "object":
       if (value.present !== undefined) return "an object or undefined";
       return value.urgent ? "an urgent event" : "an object";
+    case "encoded":
+      return "an event's bytes";
+    case "token":
+      return "a type's token";
     case "numbers":
       return "a list of numbers";
     case "reference":

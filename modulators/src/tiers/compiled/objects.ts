@@ -149,6 +149,11 @@ export abstract class ObjectChecker extends MemberChecker {
         ? { from: "source", name, bytes: text.bytes }
         : { from: "data", name, path: text.path };
     }
+    if (value.is === "token") return { from: "token", name };
+    if (value.is === "encoded") {
+      effects.push(...value.effects);
+      return { from: "encoded", name, entries: value.entries };
+    }
     if (value.is === "numbers") {
       const { array, locals } = value;
       effects.push(...value.effects);

@@ -23,6 +23,10 @@ export type OutputPart =
     }
   /** An array that the program has made: its address and its length lie in two slots. */
   | { readonly from: "array"; readonly name: string; readonly slot: number; readonly array: NumberArray }
+  /** An object of these parts, as the bytes of an event of the type that comes in. */
+  | { readonly from: "encoded"; readonly name: string; readonly parts: readonly OutputPart[] }
+  /** The token of the type that the event was written with. */
+  | { readonly from: "token"; readonly name: string }
   /** undefined, whatever was there before. */
   | { readonly from: "none"; readonly name: string };
 
@@ -30,6 +34,11 @@ export type OutputPart =
 export interface OutputPlan {
   readonly urgent: boolean;
   readonly parts: readonly OutputPart[];
+}
+
+/** These parts, and those of objects among them. */
+export function allParts(parts: readonly OutputPart[]): readonly OutputPart[] {
+  return parts.flatMap(part => (part.from === "encoded" ? [part, ...allParts(part.parts)] : [part]));
 }
 
 /** Steps of making an event, for each part, and for each byte of an event that is copied field by field. */
@@ -80,9 +89,15 @@ export class Outputs {
       return slots++;
     };
     const parts = entries.map(entry => partOf(entry, put));
-    const copies = entries.some(({ from }) => from === "event" || from === "field");
-    const of = copies ? this.#whole : undefined;
-    code.push({ is: "host", steps: STEPS.event + STEPS.part * (parts.length + slots), of, each: STEPS.byte });
+    const all = allParts(parts);
+    const made = 1 + all.filter(({ from }) => from === "encoded").length;
+    const copies = all.some(({ from }) => from === "event" || from === "field");
+    const [steps, of] = [
+      STEPS.event * made + STEPS.part * (all.length + slots),
+      copies ? this.#whole : undefined,
+    ];
+    // What is encoded in another event is copied into that.
+    code.push({ is: "host", steps, of, each: STEPS.byte * made });
     return { plan: this.plans.push({ urgent, parts }) - 1, code };
   }
 }
@@ -93,8 +108,11 @@ function partOf(entry: ObjectEntry, put: (value: Code) => number): OutputPart {
     case "event":
     case "field":
     case "data":
+    case "token":
     case "none":
       return entry;
+    case "encoded":
+      return { from: "encoded", name: entry.name, parts: entry.entries.map(one => partOf(one, put)) };
     case "source":
       return { from: "source", name: entry.name, text: utf8.decode(entry.bytes) };
     case "value": {

@@ -143,6 +143,7 @@ export class ProgramInstances {
     return new EventMaker({
       plans,
       writer,
+      reader,
       output: output ?? reader,
       read,
       dataAt: path => this.#data.at(path),

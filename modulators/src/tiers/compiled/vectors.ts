@@ -45,6 +45,10 @@ export abstract class VectorChecker extends AssignmentChecker {
 
   protected abstract subarray(vector: EventVector, args: readonly KnownValue[], node: Node): KnownValue;
 
+  protected abstract slice(vector: EventVector, args: readonly KnownValue[], node: Node): KnownValue;
+
+  protected abstract setAll(vector: EventVector, args: readonly KnownValue[], node: Node): KnownValue;
+
   /**
    * A loop over a vector's elements.
    *
@@ -122,6 +126,8 @@ export abstract class VectorChecker extends AssignmentChecker {
     place: CodePlace,
   ): KnownValue {
     if (name === "subarray") return this.subarray(vector, this.arguments(node, place), node);
+    if (name === "slice") return this.slice(vector, this.arguments(node, place), node);
+    if (name === "set") return this.setAll(vector, this.arguments(node, place), node);
     const [first, ...more] = node.arguments;
     if (first === undefined || first.type === "SpreadElement")
       return refuse(node, `this call of ${name} is not compiled`);

@@ -82,6 +82,71 @@ test.each([
     ),
   ],
   [
+    "bytes are the event's own, those of a copy are of the type that the class knows, and the token is the event's",
+    `import { bytesOf, FifoModulator, typeToken, unpack } from "jecho:moe"; export default class extends FifoModulator {
+       static input = { name: "Reading", description: { station: "int32" } };
+       static output = { name: "Sealed", description: { token: "uint64", own: "uint8[]", other: "uint8[]" } };
+       enqueue(event) {
+         const own = bytesOf(event).slice();
+         own[0] ^= own.length;
+         super.enqueue({ token: typeToken(), own, other: bytesOf({ ...unpack(event), station: event.station + 1 }) });
+       }
+     }`,
+  ],
+  [
+    "what is set into an array may be a part of it",
+    ofClass(
+      `enqueue(event) {
+         const a = new Float32Array(4);
+         a.set(event.celsius);
+         a[0] = event.station;
+         a.set(a.subarray(0, 3), 1);
+         a.set(a.subarray(2));
+         super.enqueue({ celsius: a });
+       }`,
+    ),
+  ],
+  [
+    "what is set behind an array's end throws",
+    ofClass(
+      "enqueue(event) { const a = new Float32Array(4); a.set(event.celsius, event.station % 3); super.enqueue({ celsius: a }); }",
+    ),
+  ],
+  [
+    "a field holds the bytes of an array of other numbers",
+    ofClass(
+      `last = new Uint8Array(0);
+       enqueue(event) {
+         const words = new Uint32Array(2);
+         words[0] = event.station; words[1] = this.last.length;
+         const bytes = new Uint8Array(words.buffer);
+         words[1] += 256;
+         this.last = bytes;
+         const out = new Float32Array(this.last.length);
+         for (let i = 0; i < out.length; i++) out[i] = this.last[i];
+         super.enqueue({ celsius: out });
+       }`,
+    ),
+  ],
+  [
+    "zeros are told apart, and NaN is NaN",
+    "event => Object.is(-(event.station % 2), -0) && Object.is(event.celsius[event.station] / 0, NaN)",
+  ],
+  [
+    "random numbers are from 0 to below 1, and no two of them the same",
+    ofClass(
+      `met = new Set(); first = Math.random();
+       enqueue(event) {
+         for (let i = 0; i < 2000; i++) { const n = Math.random(); if (n >= 0 && n < 1) this.met.add(n); }
+         if (this.met.size % 2000 === 0 && this.first < 1) super.enqueue(event);
+       }`,
+    ),
+  ],
+  [
+    "an element at an index that is not there is none",
+    "event => event.celsius[event.celsius[event.station]] === undefined",
+  ],
+  [
     "a name with a line break is one name",
     '(event, { parameters }) => event.station === parameters["a\\nb"]',
   ],

@@ -45,6 +45,14 @@ test.each([
   ["another object that a field holds", "this.held = { a: ", "this.held = { a: 1 + "],
   ["another object of several returns", /\{ c: [1ab], d: /g, "{ c: 77, d: "],
   ["another part of an array", ".subarray(", ".subarray(1 + "],
+  ["another sameness", "Object.is(", "!Object.is("],
+  ["another copy", "= bytesOf(event).slice();", "= event.bytes.slice();"],
+  ["another place of what is copied", /\.set\((\S+), 1\)/g, ".set($1, 2)"],
+  [
+    "another event in an event",
+    "bytesOf({ ...unpack(event), wide: ",
+    "bytesOf({ ...unpack(event), wide: 1 + ",
+  ],
   ["another first array of a field", "Array(3);\n", "Array(4);\n"],
   [
     "another part of the data than a field's",

@@ -360,6 +360,8 @@ function valuesOf(bytes: Uint8Array, token: bigint): string {
   const of = token === Fuzzed.token ? Fuzzed : Made;
   if (token !== of.token) throw new Error(`it made events of an unknown type, ${token}`);
   const values = Object.entries(unpack((of as Type).decode(bytes.slice())) as object).map(([name, value]) => {
+    if (name === "raw" && (value as Uint8Array).length > 0)
+      return `raw=(${valuesOf(value as Uint8Array, Fuzzed.token)})`;
     const list = ArrayBuffer.isView(value) ? Array.from(value as Float64Array) : [value];
     return `${name}=${list.map(textOf).join()}`;
   });

@@ -41,6 +41,8 @@ export const MADE = {
   text: "string",
   list: "float64[]",
   rest: "float64",
+  token: "uint64",
+  raw: "uint8[]",
 } as const;
 
 const NUMBERS = ["wide", "small", "whole", "count", "byte", "short", "tiny"];
@@ -264,7 +266,7 @@ class Writer {
       enqueue: `enqueue(event) {\n    const { parameters } = this;\n${body}\n    ${out}\n  }`,
     };
     members.enqueue += `\n${timed?.members ?? queued?.members ?? ""}`;
-    const text = `import { FifoModulator, unpack, urgent } from "jecho:moe";\n${beside}\n${this.#written(output, members)}`;
+    const text = `import { bytesOf, FifoModulator, typeToken, unpack, urgent } from "jecho:moe";\n${beside}\n${this.#written(output, members)}`;
     return queued === undefined ? text : text.replaceAll("FifoModulator", "Modulator");
   }
 
@@ -438,6 +440,12 @@ class Writer {
         ? `list: ${this.#pick(["event.wides", ...this.#arrays, ...this.#arrays])}`
         : `list: Float64Array.of(${this.#number(2)}, ${this.#leaf()})`,
       `rest: ${this.#number(1)}`,
+      "token: typeToken()",
+      `raw: ${this.#pick([
+        "bytesOf(event).slice()",
+        `bytesOf({ ...unpack(event), wide: ${this.#number(1)} })`,
+        `bytesOf({ ...unpack(event), wides: ${this.#pick(["event.wides", ...this.#arrays])}, word: event.name })`,
+      ])}`,
       "other: 3",
     ];
     return `{ ${parts.filter(() => this.#random() < 0.7).join(", ")}, first: ${this.#number(2)} }`;
@@ -473,7 +481,8 @@ class Writer {
   #statement(depth: number): string {
     if (this.#hasMaps && this.#random() < 0.15) return this.#counted();
     if (this.#isClass && this.#random() < 0.1) return this.#held();
-    const kind = Math.floor(this.#random() * 17);
+    const kind = Math.floor(this.#random() * 18);
+    if (kind === 17) return this.#copy();
     if (kind === 16) return this.#random() < 0.5 ? this.#several() : this.#part();
     if (kind === 15) return this.#assembled();
     if (kind === 14) return this.#taken();
@@ -573,6 +582,35 @@ class Writer {
       : `${text} if (${test}) this.n += ${name}.c;`;
   }
 
+  /** Copies of arrays, of the event's vectors and of its bytes. */
+  #copy(): string {
+    const [name, other] = [this.#name(), this.#name()];
+    const kind = this.#pick(ARRAYS);
+    const [made, ready] = this.#pick([
+      [
+        `new ${kind}(6)`,
+        `${name}.set(new ${kind}(${this.#pick(["0", "2", "event.byte % 4"])}), ${this.#pick(["0", "1", "2"])});`,
+      ],
+      [
+        `new ${kind}(6)`,
+        `${name}.set(${name}.subarray(${this.#pick(["2", "0, 3", "-1"])})${this.#pick(["", ", 1"])});`,
+      ],
+      ["new Float32Array(8)", `${name}.set(event.smalls);`],
+      [`event.${this.#pick(VECTORS)}.slice()`, ""],
+      ...(this.#isClass ? [["bytesOf(event).slice()", ""] as const] : []),
+    ] as const);
+    const first = `${name}[1] = ${this.#number(1)}; ${name}[event.byte % 4] = ${this.#leaf()};`;
+    this.#readable.push(`${other}.length`, `(+${name}[${other}[1]])`, `(${other}[2] ?? 7)`, `(+${name}[4])`);
+    this.#arrays.push(name);
+    this.#assignable.push(`${name}[0]`);
+    const last = this.#pick([
+      `${name}.slice()`,
+      `new Uint8Array(${name}.buffer)`,
+      ...(this.#isClass ? ["bytesOf(event)"] : []),
+    ]);
+    return `const ${name} = ${made}; ${first} ${ready} const ${other} = ${last}; ${name}[2] = 3;`;
+  }
+
   /** A part of an array, or its bytes as other numbers. */
   #part(): string {
     const [name, other] = [this.#name(), this.#name()];
@@ -627,6 +665,10 @@ class Writer {
       () => {
         const array = this.#name();
         return `const ${array} = new ${this.#fieldArray}(4); ${array}[1] = ${this.#number(1)}; ${array}[3] = 2; ${this.#random() < 0.7 ? "" : `if (${this.#bool(0)}) `}this.all = ${this.#pick([array, `${array}.subarray(1)`])};`;
+      },
+      () => {
+        const array = this.#name();
+        return `const ${array} = new Uint32Array(3); ${array}[1] = ${this.#number(1)}; ${this.#fieldArray === "Uint8Array" ? `this.all = new Uint8Array(${array}.buffer);` : ""}`;
       },
       () => {
         this.#readable.push(`(+${name}[2])`);
@@ -874,6 +916,8 @@ class Writer {
           "parameters.on",
           ...(this.#isClass ? ["this.seen"] : []),
           `Number.isNaN(+${a()})`,
+          `Object.is(+${a()}, +${a()})`,
+          "(Math.random() < 1)",
           `isFinite(${a()})`,
         ]);
       case 9:

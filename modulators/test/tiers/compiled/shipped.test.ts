@@ -2,23 +2,23 @@ import { ModulatorBench } from "@jecho/modulators/testing";
 import { unpack } from "@jecho/shared";
 import { expect, test } from "vitest";
 import { seeded } from "./random-programs.ts";
-import { exampleModulators, randomEventOf, standardModulators, verdictsOn } from "./shipped.ts";
+import { changed, exampleModulators, randomEventOf, standardModulators, verdictsOn } from "./shipped.ts";
 
 test("of the standard modulators these are compiled beside a producer that does not know them", () => {
   expect(verdictsOn(standardModulators())).toMatchInlineSnapshot(`
     {
-      "aggregate": "only variables and the modulator's own fields are assigned to where it is compiled",
+      "aggregate": "compiled",
       "cluster": "the operator << of a static check is not compiled with these",
-      "compress": "Math.random is not compiled",
+      "compress": "compiled",
       "crop": "compiled",
-      "diff": ""#window" is there twice",
+      "diff": "compiled",
       "downsample": "compiled",
       "encrypt": "it has 44971 characters, and at most 32768 are compiled",
       "fifo": "compiled",
       "latest-per-key": "compiled",
       "packed-view": "compiled",
       "priority": "compiled",
-      "quantise": "Math.random is not compiled",
+      "quantise": "compiled",
       "rate-limit": "compiled",
       "sample": "compiled",
       "view-filter": "compiled",
@@ -54,7 +54,12 @@ test("MOE-27: those that are compiled make what a host makes of the same events,
   const verdicts = verdictsOn(all);
   for (const { name, modulator, type } of all.filter(one => verdicts[one.name] === "compiled")) {
     const random = seeded(1);
-    const events = Array.from({ length: 64 }, () => randomEventOf(type, random));
+    let newest = randomEventOf(type, random);
+    // Some resemble the one before: what keeps an event's numbers makes little of them.
+    const events = Array.from({ length: 64 }, (_, i) => {
+      newest = i % 4 === 0 ? randomEventOf(type, random) : changed(newest, random);
+      return newest;
+    });
     const made: unknown[] = [];
     // A producer knows the standard ones by their text.
     const unknown = { ...modulator, source: `${modulator.source}\n// Another one.` };
@@ -69,7 +74,15 @@ test("MOE-27: those that are compiled make what a host makes of the same events,
       await bench.ready(true);
       await bench.pass(3000);
       expect(bench.placement?.tier, name).toBe(place === "compiled" ? place : "hosted");
-      made.push(bench.made.map(({ event, bytes, urgent }) => [unpack(event), bytes, urgent]));
+      // Each stream has a number of its own.
+      const fieldsOf = (event: object): object => ("stream" in event ? { ...event, stream: 1 } : event);
+      made.push(
+        bench.made.map(({ event, bytes, urgent }) => [
+          fieldsOf(unpack(event as object) as object),
+          bytes,
+          urgent,
+        ]),
+      );
     }
     expect(made[0], name).toEqual(made[1]);
     expect(made[0], name).not.toEqual([]);

@@ -177,3 +177,14 @@ export function randomEventOf(of: Type, random: () => number): object {
   });
   return Object.fromEntries(entries);
 }
+
+/** The event with another number in each of its vectors. */
+export function changed(event: object, random: () => number): object {
+  const entries = Object.entries(event).map(([name, value]) => {
+    if (!(value instanceof Float32Array)) return [name, value];
+    const near = value.slice();
+    near[Math.floor(random() * near.length)] = random() < 0.2 ? Number.NaN : random() * 500;
+    return [name, near];
+  });
+  return Object.fromEntries(entries);
+}
