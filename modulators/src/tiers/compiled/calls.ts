@@ -14,6 +14,7 @@ import {
   type NumberArray,
   nothing,
   numberOf,
+  type ObjectEntry,
   wholeOf,
 } from "./known.ts";
 import { type CodePlace, nameOf } from "./members.ts";
@@ -126,7 +127,8 @@ export abstract class CallChecker extends ArrayChecker {
       return { is: "vector", vector: own.bytes(), effects: [] };
     const isPlain = event?.is === "object" && !event.urgent && event.present === undefined;
     const isWhole = isPlain && event.entries.some(({ from }) => from === "event");
-    if (!isWhole || loops > 0) return refuse(node, why);
+    if (!isWhole || loops > 0 || event.entries.some(({ from }) => from === "encoded"))
+      return refuse(node, why);
     this.#freeze(event);
     return {
       is: "encoded",
@@ -231,9 +233,10 @@ export abstract class CallChecker extends ArrayChecker {
     for (const entry of entries) if (entry.from === "array") this.gone.add(wholeOf(entry.vector));
   }
 
-  /** Code that counts the steps of encoding an object's arrays. */
-  #encoding({ entries }: KnownObject, node: Node): Code[] {
+  /** Code that counts the steps of encoding an object's arrays, each as often as it is there. */
+  #encoding({ entries }: { readonly entries: readonly ObjectEntry[] }, node: Node): Code[] {
     return entries.flatMap(entry => {
+      if (entry.from === "encoded") return this.#encoding(entry, node);
       if (entry.from !== "array") return [];
       const { vector } = entry;
       this.refuseStale({ is: "vector", vector, effects: [] }, node);

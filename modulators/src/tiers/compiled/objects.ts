@@ -64,6 +64,7 @@ export abstract class ObjectChecker extends MemberChecker {
             property,
             `in an object, ...unpack(event) is compiled, and this is ${nameOf(spread)}`,
           );
+        if (spread.is === "object") this.#takeLooks(spread.entries, property);
         effects.push(...spread.effects);
         entries.push(...(spread.is === "plain" ? [{ from: "event" } as const] : spread.entries));
         continue;
@@ -101,6 +102,12 @@ export abstract class ObjectChecker extends MemberChecker {
       return entry.isBoolean ? booleanOf(code) : numberOf(code);
     }
     return "effects" in value ? { ...value, effects } : value;
+  }
+
+  /** Parts that are written once, and are there wherever the object is named. */
+  #takeLooks(entries: readonly ObjectEntry[], node: Node): void {
+    for (const entry of entries)
+      this.parts.looks.take(node, entry.from === "encoded" ? 1 + entry.entries.length : 1);
   }
 
   #computed(key: Expression, place: CodePlace): string {
@@ -151,6 +158,7 @@ export abstract class ObjectChecker extends MemberChecker {
     }
     if (value.is === "token") return { from: "token", name };
     if (value.is === "encoded") {
+      this.#takeLooks(value.entries, node);
       effects.push(...value.effects);
       return { from: "encoded", name, entries: value.entries };
     }

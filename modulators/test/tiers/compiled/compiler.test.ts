@@ -296,6 +296,14 @@ test.each([
     "enqueue(event) { const copy = { ...unpack(event) }; const rest = bytesOf(copy); copy.height = 1; super.enqueue({ celsius: rest }); }",
     "is not written to",
   ],
+  [
+    "enqueue(event) { const first = bytesOf({ ...unpack(event) }); const b = bytesOf({ ...unpack(event), wind: first }); super.enqueue({ celsius: b }); }",
+    "a copy of it with other fields",
+  ],
+  [
+    `enqueue(event) { const b = bytesOf({ ...unpack(event), ${Array.from({ length: 90 }, (_, i) => `a${i}: 1`).join()} }); super.enqueue({ ${Array.from({ length: 90 }, (_, i) => `b${i}: b`).join()} }); }`,
+    "too large to compile",
+  ],
   ["period() { if (typeToken()) this.periodMs = 20; }", "typeToken is compiled where an event is looked at"],
   [
     "enqueue(event) { if (typeToken() === typeToken()) super.enqueue(event); }",
@@ -378,6 +386,11 @@ test.each([
   [
     "functions that end before much",
     `event => { const f = () => { return 1; ${";".repeat(9000)} }; ${"f();".repeat(2400)} return true; }`,
+    "too large",
+  ],
+  [
+    "objects of objects",
+    `(event, { unpack }) => { const o0 = { ...unpack(event), height: 1 }; ${times(30, i => `const o${i + 1} = { ...o${i}, ...o${i} };`)} return o30; }`,
     "too large",
   ],
   [

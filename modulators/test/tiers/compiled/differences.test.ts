@@ -245,6 +245,25 @@ test("MOE-27: an array that goes out costs what it takes to write it", async () 
   expect(bench.placement?.why).toContain("more steps than its producer allows");
 });
 
+test("MOE-27: an array in an event within an event costs what it takes to write it, as often as it is there", async () => {
+  const source = (times: number): string =>
+    `import { bytesOf, FifoModulator, unpack } from "jecho:moe"; export default class extends FifoModulator {
+       static output = { name: "Many", description: { ${Array.from({ length: times }, (_, i) => `b${i}: "uint8[]"`).join()} } };
+       enqueue(event) { const b = bytesOf({ ...unpack(event), celsius: new Float32Array(10_000) }); super.enqueue({ ${Array.from({ length: times }, (_, i) => `b${i}: b`).join()} }); }
+     }`;
+  for (const [times, tier] of [
+    [2, "compiled"],
+    [30, "hosted"],
+  ] as const) {
+    await using bench = new Bench();
+    await bench.install({ source: source(times) });
+    bench.enqueue(Reading, readings(1));
+    await bench.environment.settled();
+    expect([bench.placement?.tier, bench.bytes.length]).toEqual([tier, 1]);
+    expect(bench.bytes[0]?.length).toBeGreaterThan(times * 80_000);
+  }
+});
+
 test("MOE-28: events that wait have no more bytes than a modulator's memory: the oldest fall out", async () => {
   await using bench = new Bench({ limits: { memoryMiB: 1 } });
   await bench.install(modulatorFrom(() => true));
