@@ -84,7 +84,7 @@ test("HAND-4, HAND-5: what a session opened at further homes since it asked for 
   const second = connect(rig.gateways[2]?.address as string, { handover: token });
   onTestFinished(() => second.close());
   const { subscriptions } = await second.inheritance();
-  // Those at its own gateway come along, as at a gateway that stands alone.
+  // Subscriptions at its own gateway come along, as at a gateway that stands alone.
   expect(subscriptions.length).toBeLessThan(NAMES.length);
   const isInherited = (name: string): boolean =>
     subscriptions.some(({ channel }) => channel.endsWith(`/${name}`));

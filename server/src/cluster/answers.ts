@@ -3,14 +3,14 @@ import type { ClientConnection } from "../connections/client-connection.ts";
 
 export type AnswerOf<Kind extends Control["kind"]> = Extract<Control, { kind: Kind }>;
 
-/** What each gateway that a client asks has for it, of which it is told the whole. */
+/** One gateway's part of the answer to a client that asks them all. */
 export type PartOfAnswer =
   | AnswerOf<"HandoverToken">
   | AnswerOf<"Inheritance">
   | AnswerOf<"Kicked">
   | AnswerOf<"Overview">;
 
-/** What clients ask of all gateways of a cluster. */
+/** Requests of clients that go to all gateways of a cluster. */
 export interface AllGateways {
   /** Asks the others for what they have for the bearer of this token. @returns this gateway's part of the token; undefined for none */
   takeOver(connection: ClientConnection, token: string): string | undefined;

@@ -19,7 +19,7 @@ export interface Unconfirmed {
 export class EdgeClient {
   readonly number: number;
   readonly connection: ClientConnection;
-  /** What each home it has something at has still to confirm. */
+  /** Messages that a home has still to confirm, for each home where it has something. */
   readonly homes = new Map<number, Unconfirmed[]>();
   /** Members that it has something for, and that cannot be reached at the moment: it connects again when they can be, or are members no more. */
   readonly unreached = new Set<number>();

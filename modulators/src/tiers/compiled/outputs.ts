@@ -96,7 +96,7 @@ export class Outputs {
       STEPS.event * made + STEPS.part * (all.length + slots),
       copies ? this.#whole : undefined,
     ];
-    // What is encoded in another event is copied into that.
+    // An event that is encoded in another one is copied into that.
     code.push({ is: "host", steps, of, each: STEPS.byte * made });
     return { plan: this.plans.push({ urgent, parts }) - 1, code };
   }
