@@ -114,6 +114,18 @@ declare module "jecho:moe" {
    */
   export function typeToken(event?: object): bigint;
 
+  /**
+   * The sum of a list's numbers, each as float64; 0 of none. The element i belongs to the partial sum p(i mod 8), and the sum is
+   * ((p0 + p4) + (p2 + p6)) + ((p1 + p5) + (p3 + p7)): the same bits wherever the modulator runs, which may differ from a plain loop's in the
+   * last ones. Where it is compiled, several numbers are added at once.
+   *
+   * @throws TypeError where one of them is no number
+   */
+  export function sum(list: ArrayLike<number>): number;
+
+  /** `sum(list) / list.length`; NaN of none. */
+  export function mean(list: ArrayLike<number>): number;
+
   /** A type from a description, as in @jecho/shared. */
   export function type(name: string, description: object): object;
 }

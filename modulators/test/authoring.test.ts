@@ -130,7 +130,7 @@ test.skipIf(inject("modulatorPlace") === "local")(
   },
 );
 
-test("a function has what else it takes to make events: unpack, and urgent; a method is a function, too", async () => {
+test("a function has what else it takes to make events: unpack, urgent, sum and mean; a method is a function, too", async () => {
   const modulator = modulatorFrom((event: Reading, { unpack, urgent }) =>
     urgent({ ...unpack(event), celsius: 0 }),
   );
@@ -138,6 +138,14 @@ test("a function has what else it takes to make events: unpack, and urgent; a me
   const made = await bench.push({ n: 7, celsius: 20 });
   expect(made.map(event => unpack(event))).toEqual([{ n: 7, celsius: 0 }]);
   expect(bench.made.map(made => made.urgent)).toEqual([true]);
+  const summed = modulatorFrom((event: Reading, { mean, sum, unpack: copy }) => ({
+    ...copy(event),
+    celsius: sum([event.n, 1, 2]) + mean([event.celsius, 2]),
+  }));
+  await using third = await openBench<Reading>(summed, OPTIONS);
+  expect((await third.push({ n: 7, celsius: 20 })).map(event => unpack(event))).toEqual([
+    { n: 7, celsius: 21 },
+  ]);
   const methods = {
     above(event: Reading) {
       return event.n > 3;

@@ -43,7 +43,7 @@ export type Parameter = number | string | boolean;
 
 /** The names that a modulator may import from the world; evaluated before the world is sealed. */
 export const FACE =
-  "export const { bytesOf, FifoModulator, Modulator, type, typeToken, unpack, urgent } = jechoWorld;";
+  "export const { bytesOf, FifoModulator, Modulator, mean, sum, type, typeToken, unpack, urgent } = jechoWorld;";
 
 /** Initial memory of a world for events. */
 export const IN_BYTES = CHUNK_BYTES + 16 * CHUNK_EVENTS;

@@ -9,6 +9,7 @@ import { hear, openVersions, setBehind, setObject } from "./objects.ts";
 import { attachOutbox, hand, handOver, outWords, putPart } from "./outbox.ts";
 import { Bytes, clip, includes, isArray, parse, Words } from "./primordials.ts";
 import { offerServices, setContext, setEntropy, setTime, takeCalls, waitingCalls } from "./services.ts";
+import { mean, sum } from "./sums.ts";
 import { begin, finish, modulator, proceed, setModulator } from "./turn.ts";
 
 /*
@@ -17,7 +18,7 @@ import { begin, finish, modulator, proceed, setModulator } from "./turn.ts";
  * code, message and stack, separated by \x1f, for some engines end text at NUL.
  */
 
-export { bytesOf, FifoModulator, handOver, Modulator, proceed, type, typeToken, unpack, urgent };
+export { bytesOf, FifoModulator, handOver, Modulator, mean, proceed, sum, type, typeToken, unpack, urgent };
 
 interface ModulatorClass {
   new (parameters: unknown, moe: unknown): Modulator;

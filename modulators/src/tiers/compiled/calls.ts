@@ -97,6 +97,7 @@ export abstract class CallChecker extends ArrayChecker {
     }
     if (name === "Math.max" || name === "Math.min") return this.#extreme(name, node, place);
     const given = this.arguments(node, place);
+    if (name === "sum" || name === "mean") return this.#sum(name, given, node);
     if (name === "bytesOf") return this.#bytesOf(given, node, place);
     if (name === "typeToken")
       return this.isForEvent && this.parts.fuel.isOpen && given.length === 0
@@ -116,6 +117,20 @@ export abstract class CallChecker extends ArrayChecker {
     if (name.endsWith(".of")) return this.numbers(name.slice(0, -".of".length) as NumberArray, args);
     const result = callBuiltin(name, args);
     return typeof result === "string" ? refuse(node, result) : result;
+  }
+
+  /** `sum(vector)`, `mean(vector)` */
+  #sum(name: "sum" | "mean", [list, ...more]: readonly KnownValue[], node: Node): KnownValue {
+    if (list?.is !== "vector" || more.length > 0)
+      return refuse(
+        node,
+        `${name} is compiled with a vector of the event, or an array that the program has made`,
+      );
+    const { vector, effects } = list;
+    this.refuseStale(list, node);
+    const all = this.sumOf(vector, node);
+    const count = op("f64.convert_i32_u", get(vector.length));
+    return numberOf(many(...effects, name === "sum" ? all : op("f64.div", all, count)));
   }
 
   /** `bytesOf(event)`, or the bytes of an object that is encoded as the type of the events that come in. */

@@ -40,7 +40,14 @@ const MOST_FIRST = 8192;
 const MOST_LEARNED = 32;
 
 /** Functions of "jecho:moe" that are compiled. */
-const MOE_FUNCTIONS: ReadonlySet<string> = new Set(["bytesOf", "typeToken", "unpack", "urgent"]);
+const MOE_FUNCTIONS: ReadonlySet<string> = new Set([
+  "bytesOf",
+  "mean",
+  "sum",
+  "typeToken",
+  "unpack",
+  "urgent",
+]);
 
 /** Fields that hold events. */
 const EVENT_KINDS: ReadonlySet<FieldKind["is"]> = new Set(["event", "list", "map"]);

@@ -5,8 +5,8 @@ import type { GuardValue } from "./guards.ts";
  * instruction that writes to memory but `answer`, whose place the encoder writes itself, and those for lists that the program makes.
  */
 
-/** A `ref` is an object of the tier's, which a program hands around and cannot look into; or none. */
-export type CodeType = "i32" | "f64" | "ref";
+/** A `ref` is an object of the tier's, which a program hands around and cannot look into; or none. A `v128` is two f64. */
+export type CodeType = "i32" | "f64" | "ref" | "v128";
 
 /** A variable of the function. */
 export interface CodeLocal {
@@ -99,8 +99,12 @@ export const OPS = {
   "f64.convert_i32_u": 0xb8,
   "f64.promote_f32": 0xbb,
   "ref.is_null": 0xd1,
-  /** Behind the prefix 0xfc: NaN becomes 0, what is out of range the nearest that is not. */
+  /** Behind a prefix. NaN becomes 0, what is out of range the nearest that is not. */
   "i32.trunc_sat_f64_u": 0xfc03,
+  "f64x2.splat": 0xfd14,
+  /** The first two of four f32, as f64. */
+  "f64x2.promote_low_f32x4": 0xfd5f,
+  "f64x2.add": 0xfdf0,
 } as const;
 export type OpName = keyof typeof OPS;
 
@@ -114,6 +118,9 @@ export const LOADS = {
   "i32.load8_u": 0x2d,
   "i32.load16_s": 0x2e,
   "i32.load16_u": 0x2f,
+  "v128.load": 0xfd00,
+  /** 8 bytes, and 8 zeros. */
+  "v128.load64_zero": 0xfd5d,
 } as const;
 export type LoadName = keyof typeof LOADS;
 
@@ -135,7 +142,10 @@ export type Code =
   | { readonly is: "getGlobal"; readonly global: CodeGlobal }
   | { readonly is: "setGlobal"; readonly global: CodeGlobal; readonly value: Code }
   | { readonly is: "op"; readonly op: OpName; readonly args: readonly Code[] }
-  | { readonly is: "load"; readonly load: LoadName; readonly at: Code }
+  /** Reads at an address, and so many bytes behind it. */
+  | { readonly is: "load"; readonly load: LoadName; readonly at: Code; readonly offset: number }
+  /** One of the two numbers. */
+  | { readonly is: "lane"; readonly lane: 0 | 1; readonly value: Code }
   /** Writes to a list that the program has made: its place and index are known to lie within the room for these. */
   | { readonly is: "store"; readonly store: StoreName; readonly at: Code; readonly value: Code }
   /** Makes so many bytes of that room zeros. */
@@ -215,6 +225,7 @@ export function partsOf(code: Code): readonly Code[] {
     case "tee":
     case "setGlobal":
     case "drop":
+    case "lane":
       return [code.value];
     case "op":
     case "call":
@@ -248,5 +259,5 @@ export const set = (local: CodeLocal, value: Code): Code => ({ is: "set", local,
 export const tee = (local: CodeLocal, value: Code): Code => ({ is: "tee", local, value });
 export const op = (name: OpName, ...args: Code[]): Code => ({ is: "op", op: name, args });
 export const many = (...body: Code[]): Code => ({ is: "many", body });
-export const load = (name: LoadName, at: Code): Code => ({ is: "load", load: name, at });
+export const load = (name: LoadName, at: Code, offset = 0): Code => ({ is: "load", load: name, at, offset });
 export const call = (name: string, ...args: Code[]): Code => ({ is: "call", name, args });

@@ -69,7 +69,7 @@ function computedCost(code: Code): CostFormula {
       const dearest = dearer({ line, column, steps: round.steps }, round.dearest);
       // The round in which it is found to be over, and one more for a loop up to the length itself.
       const caps = cap === undefined ? round.caps : new Map([[of, cap]]);
-      return { steps: 2 * round.steps, perElement: new Map([[of, round.steps]]), caps, dearest };
+      return { steps: 2 * round.steps, perElement: new Map([[of, most * round.steps]]), caps, dearest };
     }
     case "host": {
       const perElement = new Map(code.of === undefined ? [] : [[code.of, code.each]]);

@@ -12,7 +12,7 @@ import {
 import { append, float64, signed, signed64, unsigned } from "./wasm-bytes.ts";
 import { ANSWER, WINDOW } from "./window-layout.ts";
 
-export const TYPES: Readonly<Record<CodeType, number>> = { i32: 0x7f, f64: 0x7c, ref: 0x6f };
+export const TYPES: Readonly<Record<CodeType, number>> = { i32: 0x7f, f64: 0x7c, ref: 0x6f, v128: 0x7b };
 const VOID = 0x40;
 
 /** The code of one function, as bytes. */
@@ -157,14 +157,17 @@ export class FunctionBody {
         return;
       case "op": {
         for (const arg of code.args) this.#write(arg);
-        const number = OPS[code.op];
-        if (number > 0xff) this.#bytes.push(number >> 8);
-        this.#bytes.push(number & 0xff);
+        this.#instruction(OPS[code.op]);
         return;
       }
       case "load":
         this.#write(code.at);
-        this.#bytes.push(LOADS[code.load], 0, 0);
+        this.#instruction(LOADS[code.load]);
+        this.#bytes.push(0, ...unsigned(code.offset));
+        return;
+      case "lane":
+        this.#write(code.value);
+        this.#bytes.push(0xfd, 0x21, code.lane);
         return;
       case "store":
         this.#write(code.at);
@@ -225,6 +228,12 @@ export class FunctionBody {
         return;
       case "host":
     }
+  }
+
+  /** Those with a prefix have their number behind it. */
+  #instruction(number: number): void {
+    if (number > 0xff) this.#bytes.push(number >> 8, ...unsigned(number & 0xff));
+    else this.#bytes.push(number);
   }
 
   #local(instruction: number, local: CodeLocal): void {

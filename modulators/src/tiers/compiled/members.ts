@@ -34,6 +34,9 @@ import { refuse } from "./refusal.ts";
 
 const ODD_TEXT = `a text is compiled where it has at most ${MOST_TEXT_BYTES} bytes, and no U+FFFD and no half of a surrogate pair`;
 
+/** Functions of "jecho:moe" that a function of one event is given. */
+const GIVEN_FUNCTIONS: ReadonlySet<string> = new Set(["mean", "sum", "unpack", "urgent"]);
+
 const EVENT: KnownValue = { is: "event", effects: [] };
 
 /** The surroundings of an expression: of which function it is a part. */
@@ -197,7 +200,7 @@ export abstract class MemberChecker {
         return object.members.get(name) ?? refuse(node, `there is no function "${name}"`);
       case "given":
         if (name === "parameters" || name === "objects") return this.parts[name];
-        if (name === "urgent" || name === "unpack") return { is: "builtin", name };
+        if (GIVEN_FUNCTIONS.has(name)) return { is: "builtin", name };
         return refuse(node, `"${name}" is not compiled`);
       case "this":
         if (name === "parameters" || name === "objects") return this.parts[name];

@@ -27,9 +27,11 @@ import {
 } from "./known.ts";
 import { addressOf, type CodePlace } from "./members.ts";
 import { refuse } from "./refusal.ts";
+import { LANES, sumCode } from "./sums.ts";
 
-/** Looks that the code of a loop is worth. */
+/** Looks that the code of a loop is worth, and that of a sum. */
 const LOOP_LOOKS = 10;
+const SUM_LOOKS = 60;
 
 /** Loops over vectors of the event, and their methods. */
 export abstract class VectorChecker extends AssignmentChecker {
@@ -106,17 +108,28 @@ export abstract class VectorChecker extends AssignmentChecker {
   /**
    * How often a loop over a vector runs: a part of the bound; or counted as it runs where that would be a product, the array is the program's own, or it
    * is a part of the event's, of which a loop around cannot say beforehand how long it is.
+   *
+   * @param cap elements beyond which the language itself may fail at it
+   * @param elements number of them that a round takes
    */
   protected tripsOver(
     vector: EventVector,
     body: readonly Code[],
     node: Node,
     cap?: number,
+    elements = 1,
   ): { readonly trips: Trips; readonly spent: readonly Code[] } {
     if (vector.made === undefined && vector.of === undefined && costOf(body).perElement.size === 0)
-      return { trips: { most: 1, of: vector, cap }, spent: [] };
-    const rounds = op("f64.add", op("f64.convert_i32_s", get(vector.length)), f64(2));
+      return { trips: { most: 1 / elements, of: vector, cap }, spent: [] };
+    const all = op("f64.convert_i32_s", get(vector.length));
+    const rounds = op("f64.add", elements === 1 ? all : op("f64.mul", all, f64(1 / elements)), f64(2));
     return { trips: COUNTED, spent: this.parts.fuel.spend(body, node, rounds) };
+  }
+
+  /** `sum(vector)` of "jecho:moe". */
+  protected sumOf(vector: EventVector, node: Node): Code {
+    this.parts.looks.take(node, SUM_LOOKS);
+    return sumCode(vector, node, body => this.tripsOver(vector, body, node, undefined, LANES));
   }
 
   protected vectorCall(

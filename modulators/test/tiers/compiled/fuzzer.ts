@@ -7,15 +7,8 @@ import { type EventsFrame, encodeRun, FLAG_URGENT, parseFrame } from "@jecho/sha
 import { HandClock } from "../../../src/tiers/hand-clock.ts";
 import { functionSource } from "./function-source.ts";
 import { randomFilter, randomState } from "./random-guards.ts";
-import {
-  FUZZED,
-  MADE,
-  type RandomProgram,
-  randomEvent,
-  randomProgram,
-  seeded,
-  TEXTS,
-} from "./random-programs.ts";
+import { type RandomProgram, randomProgram } from "./random-programs.ts";
+import { FUZZED, MADE, randomEvent, seeded, TEXTS } from "./random-values.ts";
 
 const CHANNEL = 1;
 const Fuzzed = type("Fuzzed", FUZZED);

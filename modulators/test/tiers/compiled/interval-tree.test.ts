@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { type Interval, IntervalTree } from "../../../src/tiers/compiled/interval-tree.ts";
-import { seeded } from "./random-programs.ts";
+import { seeded } from "./random-values.ts";
 
 test("of intervals that come and go, those around a point are found, each once", () => {
   const random = seeded(1);

@@ -1,7 +1,7 @@
 /*
  * Random filters that show what they let through, and shared objects that they read: many of them on one channel are found by an index.
  */
-import { EDGES, TEXTS } from "./random-programs.ts";
+import { EDGES, TEXTS } from "./random-values.ts";
 
 const NUMBERS = ["wide", "small", "whole", "count", "byte", "short", "tiny"];
 const EDGE_TEXTS = EDGES.map(edge => (Object.is(edge, -0) ? "(-0)" : `(${edge})`));

@@ -1,7 +1,7 @@
 import { ModulatorBench } from "@jecho/modulators/testing";
 import { unpack } from "@jecho/shared";
 import { expect, test } from "vitest";
-import { seeded } from "./random-programs.ts";
+import { seeded } from "./random-values.ts";
 import { changed, exampleModulators, randomEventOf, standardModulators, verdictsOn } from "./shipped.ts";
 
 test("of the standard modulators these are compiled beside a producer that does not know them", () => {

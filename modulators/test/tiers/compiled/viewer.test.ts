@@ -4,7 +4,7 @@ import type { Type } from "@jecho/shared";
 import { expect, test } from "vitest";
 import { grid } from "../../grid.ts";
 import { Bench } from "./compiled-bench.ts";
-import { seeded } from "./random-programs.ts";
+import { seeded } from "./random-values.ts";
 
 const [ROWS, COLUMNS] = [37, 120];
 const VIEW = { firstLayer: 1, lastLayer: 2, south: -90, north: 90, west: -20, east: 60, stride: 1 };
