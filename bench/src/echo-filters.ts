@@ -36,6 +36,34 @@ export default class Average extends FifoModulator {
 }
 `;
 
+/** The same, by the mean of "jecho:moe". */
+const MEAN_SOURCE = `
+import { FifoModulator, mean } from "jecho:moe";
+export default class Average extends FifoModulator {
+  static keepsEvents = false;
+  static output = { name: "Average", description: { velocity: "float64" } };
+  enqueue({ velocity }) {
+    super.enqueue({ velocity: mean(velocity) });
+  }
+}
+`;
+
+/** 37 x 60 of 73 rows of 144 numbers. */
+const WINDOW_SOURCE = `
+import { FifoModulator } from "jecho:moe";
+export default class Window extends FifoModulator {
+  static keepsEvents = false;
+  enqueue({ velocity }) {
+    const cut = new Float32Array(2220);
+    for (let row = 0; row < 37; row++) {
+      const from = (row + 18) * 144 + 42;
+      cut.set(velocity.subarray(from, from + 60), row * 60);
+    }
+    super.enqueue({ velocity: cut });
+  }
+}
+`;
+
 /** Rejects so many percent of records whose prices go through 0 to 99. */
 export function rangeFilter(rejectedPercent: number): EagerHandler {
   return { modulator: { source: RANGE_SOURCE, parameters: { low: 0, high: rejectedPercent } } };
@@ -43,6 +71,23 @@ export function rangeFilter(rejectedPercent: number): EagerHandler {
 
 export function averageFilter(): EagerHandler {
   return { modulator: { source: AVERAGE_SOURCE } };
+}
+
+export function meanFilter(): EagerHandler {
+  return { modulator: { source: MEAN_SOURCE } };
+}
+
+export function windowFilter(): EagerHandler {
+  return { modulator: { source: WINDOW_SOURCE } };
+}
+
+export function windowOf(velocity: Float32Array): Float32Array {
+  const cut = new Float32Array(2220);
+  for (let row = 0; row < 37; row++) {
+    const from = (row + 18) * 144 + 42;
+    cut.set(velocity.subarray(from, from + 60), row * 60);
+  }
+  return cut;
 }
 
 export function averageOf(velocity: Float32Array): number {

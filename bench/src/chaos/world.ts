@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { connect } from "@jecho/client";
 import { TestNats } from "@jecho/e2e/nats";
 import { freePort } from "../processes.ts";
 import type { ChaosGatewayOptions } from "../workers/chaos-gateway.ts";
@@ -235,7 +236,9 @@ export class World {
     }
     const verdicts = emptyVerdicts();
     const judged = this.#watched;
-    const notes: string[] = isWhole ? [] : judged.flatMap(({ away }) => away);
+    const notes: string[] = isWhole
+      ? []
+      : [...judged.flatMap(({ away }) => away), ...(await this.#standings())];
     let endedConsumers = 0;
     for (const consumer of judged) {
       for (const one of consumer.close(this.#sources(), isFileWhole)) {
@@ -293,6 +296,28 @@ export class World {
       ]).catch((error: Error) => this.#say(`producer ${producer.id}: ${error.message}`));
       late.abort();
     });
+  }
+
+  /** What the gateways say of the modulators' channels. */
+  async #standings(): Promise<string[]> {
+    const lines: string[] = [];
+    for (const { port } of this.gateways) {
+      const session = connect(`127.0.0.1:${port}`, { name: "looks in", onError() {} });
+      const late = delay(this.#options.patienceMs).then(() => undefined);
+      const overview = await Promise.race([session.overview(), late]).catch(() => undefined);
+      for (const { name, derived } of overview?.of ?? [])
+        for (const { number, behind, names, consumers, events, places } of derived) {
+          const where = places.map(
+            place =>
+              `${place.producers} at ${place.at} (${place.tier ?? place.why}): ${place.events} events, ${place.dropped} dropped, ${place.restarts} restarts`,
+          );
+          lines.push(
+            `${name} ${number} ${names} behind ${behind}: ${consumers} consumers, ${events} events; ${where.join("; ")}`,
+          );
+        }
+      await session.close();
+    }
+    return lines;
   }
 
   /** Who is not live, and who is owed events. */

@@ -70,6 +70,23 @@ async function costs({ report, quick }: Context): Promise<void> {
       "x",
       atMost(0.03),
     );
+    for (const [name, filter, native, goal] of [
+      ["mean_37x253", "meanOf", "mean", 0.25],
+      ["mean_37x253_by_a_loop", "mean", "mean", undefined],
+      ["window", "window", "window", 0.7],
+    ] as const) {
+      const of: CostOf = { place: "compiled", filter, events: 7400 };
+      const both = await repeat(quick ? 5 : 15, async () => ({
+        compiled: (await worker.call<Cost>("cost", of)).sandboxNs,
+        native: await worker.call<number>("native", native),
+      }));
+      const [compiled, outside] = [both.map(one => one.compiled), both.map(one => one.native)];
+      report.metric(`compiled.${name}`, compiled, "ns/event");
+      const isMet = goal === undefined ? undefined : atMost(goal);
+      report.metric(`compiled.${name}_vs_native`, ratios(compiled, outside), "x", isMet);
+    }
+    const holds = await repeat(quick ? 1 : 3, () => worker.call<number>("longestHold"));
+    report.metric("compiled.longest_hold", Math.max(...holds), "ms", atMost(5));
     for (const place of ["local", "compiled"] as const) {
       const first = await repeat(quick ? 5 : 15, () => worker.call<number>("first", place));
       const isCompiled = place === "compiled";

@@ -12,7 +12,16 @@ import {
   type RunHeader,
   type Stretch,
 } from "@jecho/shared/internal";
-import { averageFilter, averageOf, Record, rangeFilter, Winds } from "../echo-filters.ts";
+import {
+  averageFilter,
+  averageOf,
+  meanFilter,
+  Record,
+  rangeFilter,
+  Winds,
+  windowFilter,
+  windowOf,
+} from "../echo-filters.ts";
 import { interleave } from "../timing.ts";
 import { serve } from "../worker.ts";
 
@@ -20,7 +29,7 @@ type PlaceName = "local" | "compiled" | "isolated-vm" | "quickjs";
 
 export interface CostOf {
   readonly place: PlaceName;
-  readonly filter: "range" | "mean" | Crossing;
+  readonly filter: "range" | "mean" | "meanOf" | "window" | Crossing;
   readonly events: number;
 }
 
@@ -47,6 +56,8 @@ export const CROSSING_BYTES = { "100b": 100, "1kb": 1000, "37kb": LAYERS * 253 *
 const REST_BYTES = 28;
 
 const field = Float32Array.from({ length: LAYERS * 253 }, (_, i) => i % 50);
+const grid = Float32Array.from({ length: 73 * 144 }, (_, i) => i % 50);
+const fields = Array.from({ length: LAYERS }, () => ({ velocity: field }));
 
 interface Work {
   readonly modulator: Modulator;
@@ -77,12 +88,14 @@ const works = new Map<CostOf["filter"], Work>([
       Array.from({ length: BATCH }, (_, i) => ({ price: i, time: i, filler })),
     ),
   ],
+  ["mean", workOf(averageFilter(), Winds, fields)],
+  ["meanOf", workOf(meanFilter(), Winds, fields)],
   [
-    "mean",
+    "window",
     workOf(
-      averageFilter(),
+      windowFilter(),
       Winds,
-      Array.from({ length: LAYERS }, () => ({ velocity: field })),
+      fields.map(() => ({ velocity: grid })),
     ),
   ],
 ]);
@@ -92,6 +105,15 @@ for (const [size, bytes] of Object.entries(CROSSING_BYTES) as [keyof typeof CROS
   const events = Array.from({ length }, (_, i) => ({ price: i % 100, time: i, filler }));
   works.set(`rejected_${size}`, workOf(rangeFilter(100), Record, events));
   works.set(`passed_${size}`, workOf(rangeFilter(0), Record, events));
+}
+
+function* records(count: number) {
+  for (let i = 0; i < count; i++) yield { price: i, time: i, filler };
+}
+
+/** A class that looks at each event so, and lets none through. */
+function hostile(looks: string): string {
+  return `import { FifoModulator } from "jecho:moe"; export default class extends FifoModulator { enqueue(event) { ${looks} super.enqueue(event); } }`;
 }
 
 /** A producer lends its events to modulators in its own thread where they lie, with the list of where that is. */
@@ -205,9 +227,52 @@ serve({
     await environment.close();
     return ns;
   },
-  /** Nanoseconds for the mean of the same field, outside. */
-  native(): number {
-    const [us = 0] = interleave({ native: () => averageOf(field) }, { rounds: 1, ms: 50 })["native"] ?? [];
+  /** Nanoseconds for the mean of the same field, or the window of it, outside. */
+  native(of: "mean" | "window" = "mean"): number {
+    const native = (): unknown => (of === "mean" ? averageOf(field) : windowOf(grid));
+    const [us = 0] = interleave({ native }, { rounds: 1, ms: 50 })["native"] ?? [];
     return 1000 * us;
+  },
+  /**
+   * Milliseconds for which strangers hold the thread at most: by a text that takes long to compile, and by runs for which each of many modulators
+   * takes as many steps as it may, bounded ones and those that count them.
+   */
+  async longestHold(): Promise<number> {
+    const environment = new ModulatorEnvironment(
+      { limits: { callMs: 5000 } },
+      { onEvents() {}, onRemoved() {} },
+    );
+    let longest = 0;
+    const timed = <T>(act: () => T): T => {
+      const start = performance.now();
+      const made = act();
+      longest = Math.max(longest, performance.now() - start);
+      return made;
+    };
+    const work = workOf({ modulator: { source: "" } } as EagerHandler, Record, [...records(40)]);
+    const install = (derived: number, source: string): Promise<unknown> => {
+      const modulator = modulatorTable({ source } as Modulator);
+      const { schema } = work.type;
+      return timed(() => environment.install({ derived, channel: CHANNEL, schema, modulator }));
+    };
+    const texts = [
+      (i: number) =>
+        hostile(`let n = ${i}; for (let j = 0; j < 12000; j++) n = n * 31 % 1000003; if (n < 0)`),
+      (i: number) =>
+        hostile(
+          `let n = ${i}; for (let j = 0; j < event.price + 12000; j++) n = n * 31 % 1000003; if (n < 0)`,
+        ),
+      (i: number) => hostile(`const n = ${`(event.price + ${i}) * `.repeat(1500)}1; if (n < 0)`),
+    ];
+    let derived = DERIVED;
+    for (const text of texts) {
+      for (let i = 0; i < 64; i++) await install(derived++, text(i));
+      for (let i = 0; i < 70; i++) {
+        timed(() => environment.enqueue(lent(work)));
+        await environment.settled();
+      }
+    }
+    await environment.close();
+    return longest;
   },
 });

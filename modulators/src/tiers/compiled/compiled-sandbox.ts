@@ -13,7 +13,7 @@ import {
 } from "../../sandbox/sandbox.ts";
 import { TIMINGS } from "./class-text.ts";
 import { readText } from "./compiler.ts";
-import { MOST_PER_RUN } from "./cost.ts";
+import { type CostFormula, MOST_PER_RUN, stepsFor } from "./cost.ts";
 import { EventWindow } from "./event-window.ts";
 import { fieldOf } from "./fields.ts";
 import { GivenData } from "./given-data.ts";
@@ -29,18 +29,20 @@ import {
   type SharedInstances,
 } from "./program-instances.ts";
 import { Refusal } from "./refusal.ts";
+import type { RunBudget, RunShare } from "./run-budget.ts";
 import { StoppedProgram } from "./stopped-program.ts";
 import { ANSWER, WINDOW } from "./window-layout.ts";
 
 /** Runs compiled modulators in this thread. What they read of events are copies, and all that they write are answers. */
-export function compiledEngine(mostPerEvent: number): Engine {
+/** @param budget what a run may take in all of them */
+export function compiledEngine(mostPerEvent: number, budget: RunBudget): Engine {
   const window = new EventWindow();
   const shared: SharedInstances = new WeakMap();
   return {
     name: "compiled",
     isTrusted: true,
     prepare() {},
-    create: limits => new CompiledSandbox(window, shared, limits, mostPerEvent),
+    create: limits => new CompiledSandbox(window, shared, limits, mostPerEvent, budget),
   };
 }
 
@@ -51,6 +53,21 @@ interface AnsweredEvents {
   readonly first: number;
   readonly picks: readonly number[] | undefined;
   readonly left: number;
+}
+
+const TOO_DEAR = new Refusal(
+  "the compiled modulators of its channel together hold their producer for too long, and it takes most of that",
+);
+
+/** Bound of the steps for these events of a chunk; undefined for all. */
+function boundOf(
+  cost: CostFormula,
+  { bounds, first, end }: RunChunk,
+  picks: readonly number[] | undefined,
+): number {
+  const bytes = (bounds[2 * end - 1] as number) - (bounds[2 * first] as number);
+  const [count, of] = [picks?.length ?? end - first, end - first];
+  return stepsFor(cost, count, count === of ? bytes : (bytes * count) / of);
 }
 
 /** Steps of the host's for an event that a program's `dequeue` gives. */
@@ -79,6 +96,8 @@ class CompiledSandbox implements Sandbox {
   #queue: PassQueue | undefined;
   readonly #limits: Limits;
   readonly #mostPerEvent: number;
+  readonly #budget: RunBudget;
+  readonly #share: RunShare = { isTooDear: false };
   #instances: ProgramInstances | undefined;
   readonly #arrays: KeptArrays;
   /** Undefined where its programs have no fields. */
@@ -93,8 +112,15 @@ class CompiledSandbox implements Sandbox {
   /** Versions of the events that are let through now: replaced when they change. */
   #versions: readonly number[] = [];
 
-  constructor(window: EventWindow, shared: SharedInstances, limits: Limits, mostPerEvent: number) {
+  constructor(
+    window: EventWindow,
+    shared: SharedInstances,
+    limits: Limits,
+    mostPerEvent: number,
+    budget: RunBudget,
+  ) {
     this.#mostPerEvent = mostPerEvent;
+    this.#budget = budget;
     this.#window = window;
     this.#arrays = new KeptArrays(window.heap);
     this.#shared = shared;
@@ -174,6 +200,8 @@ class CompiledSandbox implements Sandbox {
     const { picks } = turn;
     let dropped = 0;
     const instance = this.#begin(type, turn, picks?.length ?? chunk.end);
+    const bound = boundOf(instance.program.cost, chunk, picks);
+    if (!this.#budget.allows(this.#share, bound)) throw new StoppedProgram(TOO_DEAR);
     const leaving = turn.ready ? new LeavingEvents() : undefined;
     const { slots, isAlone, keeps, stops } = instance.program;
     this.#drain(instance, leaving);
@@ -202,6 +230,7 @@ class CompiledSandbox implements Sandbox {
     }
     this.#end(instance, turn, leaving);
     this.#queue?.give(chunk.end);
+    this.#budget.spend(this.#share, bound + this.#window.usedFuel);
     return dropped;
   }
 
@@ -224,7 +253,8 @@ class CompiledSandbox implements Sandbox {
     this.#window.showClock(timeMs);
     // What is bounded by the text is taken as used.
     this.#left = Math.max(MOST_PER_RUN - cost.steps * events, 0);
-    if (isCounted) this.#window.showFuel(Math.max(this.#mostPerEvent - cost.steps, 0), this.#left);
+    const ofRun = isCounted ? Math.min(this.#left, this.#budget.fuel) : 0;
+    this.#window.showFuel(Math.max(this.#mostPerEvent - cost.steps, 0), ofRun);
     return instance;
   }
 

@@ -1,6 +1,7 @@
 import { JechoError, type Type } from "@jecho/shared";
 import type { EventsFrame, Stretch } from "@jecho/shared/internal";
 import { typeOf } from "../../running/known-types.ts";
+import type { Provenance } from "../../running/provenance.ts";
 import type { Declared, Limits } from "../../sandbox/sandbox.ts";
 import { LentRun } from "../lent-run.ts";
 import { type ConcernedModulator, LocalTier } from "../local/local-tier.ts";
@@ -13,6 +14,7 @@ import { GivenData } from "./given-data.ts";
 import { GuardedChannel } from "./guarded-channel.ts";
 import type { Guard } from "./guards.ts";
 import { Refusal } from "./refusal.ts";
+import { RunBudget } from "./run-budget.ts";
 import { StoppedProgram } from "./stopped-program.ts";
 
 /** Steps that a modulator may take for one event, by default: a tenth of a millisecond at most. */
@@ -52,6 +54,7 @@ interface Compiled {
  */
 export class CompiledTier extends LocalTier {
   readonly #mostPerEvent: number;
+  readonly #budget: RunBudget;
   readonly #onMisfit: (misfit: Misfit) => void;
   readonly #compiled = new Map<number, Compiled>();
   readonly #channels = new Map<number, GuardedChannel>();
@@ -67,7 +70,9 @@ export class CompiledTier extends LocalTier {
     onMisfit: (misfit: Misfit) => void,
   ) {
     const { mostPerEvent = MOST_PER_EVENT } = options;
-    super(compiledEngine(mostPerEvent), options, events);
+    const budget = new RunBudget();
+    super(compiledEngine(mostPerEvent, budget), options, events);
+    this.#budget = budget;
     this.#mostPerEvent = mostPerEvent;
     this.#onMisfit = onMisfit;
   }
@@ -126,6 +131,19 @@ export class CompiledTier extends LocalTier {
     events: Stretch,
   ): readonly ConcernedModulator[] | undefined {
     return this.#channels.get(run.channel)?.concerned(run, events);
+  }
+
+  override enqueue(run: EventsFrame | LentRun, tag?: string, of?: Provenance): boolean {
+    const channel = this.#channels.get(run.channel);
+    this.#budget.begin(
+      channel?.size ?? 0,
+      channel !== undefined && channel.size > 1 ? channel.mostFor(run) : 0,
+    );
+    try {
+      return super.enqueue(run, tag, of);
+    } finally {
+      this.#budget.end();
+    }
   }
 
   override flow(derived: number, ready: boolean): void {
@@ -248,13 +266,14 @@ export class CompiledTier extends LocalTier {
     return undefined;
   }
 
-  /** The channel learns which events of this type concern the modulator, as its data are now. */
-  #enter({ request, data }: Compiled, writer: Type, { guards, cost }: CompiledProgram): void {
+  /** The channel learns which events of this type concern the modulator, as its data are now, and what these cost. */
+  #enter({ request, data }: Compiled, writer: Type, program: CompiledProgram): void {
     const { derived, channel, modulator } = request;
     const text = readText(modulator.source);
     const reader = (text instanceof Refusal ? undefined : text.input) ?? writer;
-    const program = { derived, guards, reader, dataAt: (path: string) => data.at(path) };
-    this.#channelOf(channel).set(writer, program, cost);
+    const { guards } = program;
+    const guarded = { derived, guards, reader, dataAt: (path: string) => data.at(path) };
+    this.#channelOf(channel).set(writer, guarded, program);
   }
 
   #channelOf(number: number): GuardedChannel {

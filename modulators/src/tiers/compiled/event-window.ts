@@ -41,6 +41,7 @@ export class EventWindow {
   #largeBytes = 0;
   /** The events that the table lists; undefined for all that lie there. */
   #picks: readonly number[] | undefined;
+  #ofRun = 0;
   #texts: readonly WindowText[] = [];
   #data: readonly number[] = [];
 
@@ -100,6 +101,12 @@ export class EventWindow {
   showFuel(steps: number, ofRun: number): void {
     this.#doubles[WINDOW.fuel / 8] = steps;
     this.#doubles[WINDOW.runFuel / 8] = ofRun;
+    this.#ofRun = ofRun;
+  }
+
+  /** Steps of the run that programs have counted down since. */
+  get usedFuel(): number {
+    return this.#ofRun - (this.#doubles[WINDOW.runFuel / 8] as number);
   }
 
   /** The text whose bytes lie here: broken ones read as they do everywhere. */

@@ -2,7 +2,7 @@ import type { Type } from "@jecho/shared";
 import type { EventsFrame, Stretch } from "@jecho/shared/internal";
 import { LentRun } from "../lent-run.ts";
 import type { ConcernedModulator } from "../local/local-tier.ts";
-import type { CostFormula } from "./cost.ts";
+import { type CostFormula, MOST_PER_RUN } from "./cost.ts";
 import { CostBound } from "./cost-bound.ts";
 import { type GuardedProgram, GuardIndex } from "./guard-index.ts";
 
@@ -10,6 +10,8 @@ import { type GuardedProgram, GuardIndex } from "./guard-index.ts";
 interface TypePrograms {
   readonly index: GuardIndex;
   readonly bound: CostBound;
+  /** Whether one of them counts steps as it runs, which no bound knows. */
+  isCounted: boolean;
 }
 
 /** A program alone that takes so few steps is called with all of so many events: to look up which of them concern it would take longer. */
@@ -36,10 +38,15 @@ export class GuardedChannel {
   }
 
   /** The modulator has this program for events of a type. */
-  set(writer: Type, program: GuardedProgram, cost: CostFormula): void {
-    const { index, bound } = this.#programsOf(writer);
-    index.set(program);
-    bound.add(cost);
+  set(
+    writer: Type,
+    program: GuardedProgram,
+    { cost, isCounted }: { readonly cost: CostFormula; readonly isCounted: boolean },
+  ): void {
+    const programs = this.#programsOf(writer);
+    programs.index.set(program);
+    programs.bound.add(cost);
+    programs.isCounted ||= isCounted;
   }
 
   delete(derived: number): void {
@@ -57,6 +64,12 @@ export class GuardedChannel {
     return index?.concerned(events);
   }
 
+  /** Most steps that one modulator may take for a run. */
+  mostFor(run: EventsFrame | LentRun): number {
+    const { bound, isCounted = false } = this.#types.get(run.token) ?? {};
+    return (isCounted ? MOST_PER_RUN : 0) + (bound?.stepsFor(run.count, bytesOf(run)) ?? 0);
+  }
+
   /** Whether each modulator may be given a run, whatever it costs there: no more than so many steps for an event, and for all. */
   allows(run: EventsFrame | LentRun, mostPerEvent: number, mostPerRun: number): boolean {
     // Events without a type are given to no modulator that was written for one.
@@ -72,7 +85,7 @@ export class GuardedChannel {
   #programsOf(writer: Type): TypePrograms {
     let programs = this.#types.get(writer.token);
     if (programs === undefined) {
-      programs = { index: new GuardIndex(writer), bound: new CostBound() };
+      programs = { index: new GuardIndex(writer), bound: new CostBound(), isCounted: false };
       for (const derived of this.#modulators) programs.index.always(derived);
       this.#types.set(writer.token, programs);
     }
