@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { connect } from "@jecho/client";
+import { connect, type DerivedStanding } from "@jecho/client";
 import { TestNats } from "@jecho/e2e/nats";
 import { freePort } from "../processes.ts";
 import type { ChaosGatewayOptions } from "../workers/chaos-gateway.ts";
@@ -45,6 +45,8 @@ export interface Outcome {
 }
 
 const TAKE_MS = 100;
+/** Longest suspension of a modulator, and the time until it is installed again. */
+const MOST_LEFT_OUT_MS = 720_000;
 const NUDGE = 8;
 const LOAD = { batch: 10, everyMs: 30, serves: true, isLater: false, others: [] } as const;
 
@@ -238,7 +240,7 @@ export class World {
     const judged = this.#watched;
     const notes: string[] = isWhole
       ? []
-      : [...judged.flatMap(({ away }) => away), ...(await this.#standings())];
+      : [...judged.flatMap(({ away }) => away), ...(await this.#derived()).map(lineOf)];
     let endedConsumers = 0;
     for (const consumer of judged) {
       for (const one of consumer.close(this.#sources(), isFileWhole)) {
@@ -299,25 +301,28 @@ export class World {
   }
 
   /** What the gateways say of the modulators' channels. */
-  async #standings(): Promise<string[]> {
-    const lines: string[] = [];
-    for (const { port } of this.gateways) {
-      const session = connect(`127.0.0.1:${port}`, { name: "looks in", onError() {} });
-      const late = delay(this.#options.patienceMs).then(() => undefined);
-      const overview = await Promise.race([session.overview(), late]).catch(() => undefined);
-      for (const { name, derived } of overview?.of ?? [])
-        for (const { number, behind, names, consumers, events, places } of derived) {
-          const where = places.map(
-            place =>
-              `${place.producers} at ${place.at} (${place.tier ?? place.why}): ${place.events} events, ${place.dropped} dropped, ${place.restarts} restarts`,
-          );
-          lines.push(
-            `${name} ${number} ${names} behind ${behind}: ${consumers} consumers, ${events} events; ${where.join("; ")}`,
-          );
-        }
-      await session.close();
-    }
-    return lines;
+  async #derived(): Promise<{ readonly name: string; readonly of: DerivedStanding }[]> {
+    const overviews = await Promise.all(
+      this.gateways.map(async ({ port }) => {
+        const session = connect(`127.0.0.1:${port}`, { name: "looks in", onError() {} });
+        const late = delay(this.#options.patienceMs).then(() => undefined);
+        const overview = await Promise.race([session.overview(), late]).catch(() => undefined);
+        await session.close();
+        return overview;
+      }),
+    );
+    return overviews.flatMap(overview =>
+      (overview?.of ?? []).flatMap(({ name, derived }) => derived.map(of => ({ name, of }))),
+    );
+  }
+
+  /**
+   * Whether a modulator is left out for a reason that passes, as a suspension. Its consumers know that by `placements`, and are told how many events they
+   * miss when it is back.
+   */
+  async #isLeftOut(): Promise<boolean> {
+    const places = (await this.#derived()).flatMap(({ of }) => of.places);
+    return places.some(({ at, code }) => at === "nowhere" && code !== "SERVICE_MISSING");
   }
 
   /** Who is not live, and who is owed events. */
@@ -328,7 +333,8 @@ export class World {
 
   /** Waits until nobody is owed anything. @returns false where nothing came for so long */
   async #quiet(patienceMs: number): Promise<boolean> {
-    let [owed, since] = [Number.POSITIVE_INFINITY, performance.now()];
+    const began = performance.now();
+    let [owed, since] = [Number.POSITIVE_INFINITY, began];
     while (performance.now() - since < patienceMs) {
       for (const consumer of this.#watched) {
         if (await consumer.take()) since = performance.now();
@@ -340,6 +346,9 @@ export class World {
       if (now === 0 && this.#watched.every(({ areLive }) => areLive)) return true;
       if (now !== owed) [owed, since] = [now, performance.now()];
       await delay(TAKE_MS / 4);
+      const isOver = performance.now() - since >= patienceMs;
+      if (isOver && performance.now() - began < MOST_LEFT_OUT_MS && (await this.#isLeftOut()))
+        since = performance.now();
     }
     return false;
   }
@@ -402,4 +411,18 @@ async function freePorts(count: number): Promise<number[]> {
 async function remove(folder: string): Promise<void> {
   unmount(folder);
   await rm(folder, { recursive: true, force: true });
+}
+
+function lineOf({
+  name,
+  of: { number, behind, names, consumers, events, places },
+}: {
+  readonly name: string;
+  readonly of: DerivedStanding;
+}): string {
+  const where = places.map(
+    place =>
+      `${place.producers} at ${place.at} (${place.tier ?? place.why}): ${place.events} events, ${place.dropped} dropped, ${place.restarts} restarts`,
+  );
+  return `${name} ${number} ${names} behind ${behind}: ${consumers} consumers, ${events} events; ${where.join("; ")}`;
 }
