@@ -233,6 +233,8 @@ export class World {
     let isWhole = await this.#quiet(patienceMs / 4);
     if (!isWhole) {
       this.#say(`events are missing; some more are raised (${this.#missing().join("; ")})`);
+      for (const one of await this.#derived())
+        if (one.of.places.some(({ at }) => at === "nowhere")) this.#say(lineOf(one));
       await this.#eachProducer(producer => producer.nudge(NUDGE));
       isWhole = await this.#quiet(patienceMs);
     }

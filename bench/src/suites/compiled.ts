@@ -5,7 +5,10 @@ import { COLLECTS, GatewayProcess, Worker } from "../processes.ts";
 import { atLeast, atMost } from "../report.ts";
 import { ratios } from "../statistics.ts";
 import { type Context, repeat, type Suite } from "../suite.ts";
+import { runVitest } from "../vitest.ts";
 import type { Cost, CostOf } from "../workers/moe-cost.ts";
+import type { Measurement, Side } from "../workers/moe-latency.ts";
+import { compiledBreakEven } from "./moe-break-even.ts";
 
 const PLACES = ["local", "compiled", "isolated-vm"] as const;
 type Place = (typeof PLACES)[number];
@@ -20,6 +23,9 @@ export const compiled: Suite = {
   async run(context) {
     await accepted(context);
     await costs(context);
+    await compiledBreakEven(context);
+    await installs(context);
+    await contained(context);
     await manyFilters(context);
     await fuzz(context);
   },
@@ -96,6 +102,63 @@ async function costs({ report, quick }: Context): Promise<void> {
   } finally {
     await worker.stop();
   }
+}
+
+/** Until a filter is in force whose text was never seen before, or only its parameters, against a synchronous event. */
+async function installs({ report, quick }: Context): Promise<void> {
+  const gateway = await GatewayProcess.start();
+  const [producing, consuming] = [new Worker("moe-latency"), new Worker("moe-latency")];
+  try {
+    const side: Side = { port: gateway.port, local: false };
+    await producing.call("produce", side);
+    await consuming.call("consume", side);
+    // Nobody installs again and again without a rest.
+    const rested: Measurement = { acts: 1, restMs: 15 };
+    const install = async (isNew: boolean): Promise<number> => {
+      const [us = 0] = await consuming.call<number[]>("installLevels", { ...rested, isNew });
+      return us;
+    };
+    const rounds = await repeat(quick ? 20 : 100, async () => ({
+      sync: (await producing.call<number[]>("sync", rested))[0] ?? 0,
+      unseen: await install(true),
+      known: await install(false),
+    }));
+    const [sync, unseen, known] = (["sync", "unseen", "known"] as const).map(act =>
+      rounds.map(round => round[act]),
+    ) as [number[], number[], number[]];
+    report.metric("compiled.sync_event", sync, "us");
+    report.metric("compiled.install", unseen, "us");
+    report.metric("compiled.install_vs_sync_event", ratios(unseen, sync), "x", atMost(2));
+    report.metric("compiled.install_known_vs_sync_event", ratios(known, sync), "x");
+  } finally {
+    await Promise.all([gateway, producing, consuming].map(process => process.stop()));
+  }
+}
+
+/** Hostile modulators where what can be compiled is, and texts and events against the compiler itself. */
+async function contained({ report, quick }: Context): Promise<void> {
+  const files: readonly (readonly [project: string, ...files: string[]])[] = quick
+    ? [["all", "modulators/test/tiers/compiled/compiled-tier"]]
+    : [
+        ["compiled", "hostile-"],
+        [
+          "all",
+          "modulators/test/tiers/compiled/compiled-tier",
+          "tiers/compiled/compiler",
+          "tiers/compiled/differences",
+        ],
+      ];
+  let [passed, all] = [0, 0];
+  for (const [project, ...some] of files) {
+    const { testResults } = await runVitest([...some, "--project", project]);
+    for (const { fullName, status } of testResults.flatMap(({ assertionResults }) => assertionResults)) {
+      if (status !== "passed" && status !== "failed") continue;
+      all++;
+      if (status === "passed") passed++;
+      else report.note(`compiled.contained: NOT contained: ${fullName}`);
+    }
+  }
+  report.metric("compiled.contained", passed, `of ${all}`, atLeast(Math.max(1, all)));
 }
 
 /** 10,000 strangers' filters of one channel, two of which let an event through, against one: the whole of their producer's process. */

@@ -41,6 +41,16 @@ export function moeBreakEven(context: Context): Promise<void> {
   return withProcesses(processes => curvesOf(processes, context));
 }
 
+/** The same for anybody's filter of small events, which is compiled. */
+export async function compiledBreakEven({ report, quick }: Context): Promise<void> {
+  const filtered: Filtered = { tier: "compiled", eventBytes: SIZES["100b"], consumers: 1 };
+  const costs = quick
+    ? await withProcesses(processes => costsOf(processes, filtered, 1, true))
+    : await headlineCosts(filtered);
+  for (const scenario of SCENARIOS) report.metric(`compiled.100b_1_${scenario}`, costs[scenario], "us/event");
+  report.metric("compiled.breakeven", sharesOf(costs), "fraction", atMost(0.033));
+}
+
 async function curvesOf(processes: Processes, { report, quick }: Context): Promise<void> {
   for (const tier of TIERS) {
     const curves: { name: string; points: [number, number[]][] }[] = [];

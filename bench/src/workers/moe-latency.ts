@@ -1,7 +1,7 @@
 // Installing a modulator with 400 bytes of state, and changing such a state, against a synchronous event of that size.
 // One process produces and another one consumes.
 import { setTimeout as delay } from "node:timers/promises";
-import { type Consumer, connect, type Producer, type SharedObject } from "@jecho/client";
+import { type Consumer, connect, type Producer, type SharedObject, type } from "@jecho/client";
 import { serve } from "../worker.ts";
 
 export interface Measurement {
@@ -26,10 +26,18 @@ export default class Selected extends FifoModulator {
   get wanted() { return this.objects.wanted ?? this.parameters; }
 }`;
 
+const Level = type("Level", { level: "float64", filler: "uint8[]" });
+/** A filter that is compiled. */
+const levels = `import { FifoModulator } from "jecho:moe";
+export default class Levels extends FifoModulator {
+  enqueue(event) { if (event.level >= this.parameters.from && event.level < this.parameters.to) super.enqueue(event); }
+}`;
+
 type Wanted = { readonly text: string };
 
 let producer: Producer<Uint8Array>;
 let consumer: Consumer<Uint8Array>;
+let levelled: Consumer<typeof Level.event>;
 let shared: SharedObject<Wanted>;
 let count = 0;
 /** Told when the producer has seen an update. */
@@ -64,6 +72,7 @@ serve({
     producer = await session.channel(`${CHANNEL}/plain`).produce();
     const answers = await session.channel(`${CHANNEL}/seen`).produce();
     const modulated = await session.channel(CHANNEL).produce();
+    await session.channel(`${CHANNEL}/levels`, Level).produce();
     let last = "";
     modulated.onDemand(({ derived }) => {
       const atUs = nowUs();
@@ -88,6 +97,7 @@ serve({
       .channel(CHANNEL)
       .subscribe(() => {}, { modulator: { source, parameters: wanted(), objects: { wanted: shared } } });
     consumer = await session.channel(CHANNEL).subscribe(() => {});
+    levelled = await session.channel(`${CHANNEL}/levels`, Level).subscribe(() => {});
   },
   /** Microseconds, at the producer: until the consumer has handled an event. */
   sync(measurement: Measurement): Promise<number[]> {
@@ -101,6 +111,18 @@ serve({
     return timed(measurement, async () => {
       await consumer.reset({ modulator: { source, parameters: wanted() } });
       return nowUs();
+    });
+  },
+  /** The same of a filter that is compiled. @param isNew whether its text was never seen before, and not only its parameters */
+  installLevels({ isNew, ...measurement }: Measurement & { isNew: boolean }): Promise<number[]> {
+    return timed(measurement, async () => {
+      const from = ++count;
+      const text = isNew ? `${levels}// ${from}\n` : levels;
+      await levelled.reset({ modulator: { source: text, parameters: { from, to: from + 1 } } });
+      const at = nowUs();
+      const [{ tier } = { tier: undefined }] = levelled.placements;
+      if (tier !== "compiled") throw new Error(`it is ${tier}, not compiled`);
+      return at;
     });
   },
   /** At the consumer: until the producer's application knows, which says when that was. */

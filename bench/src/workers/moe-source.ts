@@ -5,7 +5,7 @@ import { serve } from "../worker.ts";
 
 export interface Stream {
   readonly channel: string;
-  readonly tier: "local" | "hosted";
+  readonly tier: "local" | "compiled" | "hosted";
   readonly eventBytes: number;
   readonly events: number;
 }
@@ -26,8 +26,8 @@ serve({
     connect(`127.0.0.1:${port}`, { name: "kept" });
   },
   async open({ port, channels, tier }: { port: number; channels: readonly string[]; tier: Stream["tier"] }) {
-    const modulators = tier === "local" ? { trusted: [RANGE_SOURCE] } : { local: false };
-    session = connect(`127.0.0.1:${port}`, { modulators });
+    const options = { local: { trusted: [RANGE_SOURCE] }, compiled: {}, hosted: { local: false } };
+    session = connect(`127.0.0.1:${port}`, { modulators: options[tier] });
     for (const channel of channels) producers.set(channel, await session.channel(channel, Record).produce());
   },
   /** Answers when the last event is handled. */
