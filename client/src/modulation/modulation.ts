@@ -381,6 +381,11 @@ export class Modulation {
     if (update.derived === 0) this.#environment.loaded?.update(update);
   }
 
+  /** Resolves when modulators have finished their input so far; undefined where none here makes this channel in others' stead. */
+  finishedFor(derived: number): Promise<void> | undefined {
+    return this.installed.feedsOf(derived).some(wire => wire !== "") ? this.runs.finished() : undefined;
+  }
+
   /** Whether this run of another process is sound, so that modulators may be given it. */
   isSound(run: EventsFrame): boolean {
     return this.#environment.loaded?.isSound(run, this.#events.schemaOf) ?? true;
