@@ -74,36 +74,41 @@ test("MOE-5: a modulator that fails with the first event behind its installation
   expect(await consumer.next("Refused")).toMatchObject({ request: 1, code: FAILED, message: "it failed" });
 });
 
-test("MOE-5: where the reason passes the producer is asked again, and never where it is the modulator's own", async () => {
-  await using gateway = await start();
-  using failing = await RawProducer.open(gateway);
-  using passing = await RawProducer.open(gateway);
-  using healthy = await RawProducer.open(gateway);
-  using consumer = await RawConsumer.open(gateway);
-  const [derived] = await Promise.all([failing, passing, healthy].map(one => one.installs()));
-  await consumer.opened();
-  failing.say(removed(derived as number));
-  await failing.isAlive();
-  const [hostFailed] = ERRORS.MODULATOR_HOST_FAILED;
-  passing.say(removed(derived as number, 0, hostFailed));
-  await passing.installs();
-  await expect
-    .poll(() => consumer.frames.at(-1))
-    .toMatchObject({
-      kind: "Placed",
-      placements: [
-        placed("nowhere", failing, FAILED),
-        placed("producer", passing),
-        placed("producer", healthy),
-      ],
-    });
-  // It has to be told that it is wanted.
-  await expect
-    .poll(() => passing.frames)
-    .toContainEqual(expect.objectContaining({ kind: "Demand", channel: derived, consumers: 1 }));
-  await failing.isAlive();
-  expect(failing.frames.filter(({ kind }) => kind === "Install")).toEqual([]);
-});
+test.each([
+  ["its host has failed", ERRORS.MODULATOR_HOST_FAILED[0]],
+  ["a call took too long, as on a busy machine", ERRORS.MODULATOR_TIMED_OUT[0]],
+])(
+  "MOE-5: where %s the producer is asked again, and never where the reason is the modulator's own",
+  async (_, code) => {
+    await using gateway = await start();
+    using failing = await RawProducer.open(gateway);
+    using passing = await RawProducer.open(gateway);
+    using healthy = await RawProducer.open(gateway);
+    using consumer = await RawConsumer.open(gateway);
+    const [derived] = await Promise.all([failing, passing, healthy].map(one => one.installs()));
+    await consumer.opened();
+    failing.say(removed(derived as number));
+    await failing.isAlive();
+    passing.say(removed(derived as number, 0, code));
+    await passing.installs();
+    await expect
+      .poll(() => consumer.frames.at(-1))
+      .toMatchObject({
+        kind: "Placed",
+        placements: [
+          placed("nowhere", failing, FAILED),
+          placed("producer", passing),
+          placed("producer", healthy),
+        ],
+      });
+    // It has to be told that it is wanted.
+    await expect
+      .poll(() => passing.frames)
+      .toContainEqual(expect.objectContaining({ kind: "Demand", channel: derived, consumers: 1 }));
+    await failing.isAlive();
+    expect(failing.frames.filter(({ kind }) => kind === "Install")).toEqual([]);
+  },
+);
 
 test.each<[string, (derived: number, request: number) => Outgoing]>([
   ["Removed of what it was never asked for", derived => removed(derived)],

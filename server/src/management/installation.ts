@@ -216,7 +216,7 @@ export class GatewayInstallation {
     // One that ran well for a while starts with the shortest delay again.
     else if (isOut && isRunning(before) && performance.now() - this.#runsSince > MOST_RETRY_MS)
       this.#retryMs = RETRY_MS;
-    if (isOut && next.why.retry && this.#input()?.whyOut === undefined) {
+    if (isOut && passes(next.why) && this.#input()?.whyOut === undefined) {
       this.#retry = setTimeout(() => this.begin(), this.#retryMs).unref();
       this.#retryMs = Math.min(2 * this.#retryMs, MOST_RETRY_MS);
     }
@@ -406,6 +406,14 @@ export class GatewayInstallation {
     const returns = process !== 0 && producing.isCut && this.#derived.manager.home === "here";
     maker?.send({ kind: "Remove", derived: this.#derived.channel.number, process, returns });
   }
+}
+
+/**
+ * Whether a process that leaves a modulator out for this reason is asked again. A call may take too long on a machine that is busy for a while; whoever does
+ * that again and again is suspended there.
+ */
+function passes({ retry, code }: JechoError): boolean {
+  return retry || code === "MODULATOR_TIMED_OUT";
 }
 
 function isRunning({ is }: InstallationState): boolean {
