@@ -293,6 +293,7 @@ export class Concentrator {
         synchronous.answered(frame);
         return this.#taken(frame.taken);
       case "Position":
+        if (this.#production?.ended.takes(frame)) return;
         return reception.position(frame, this.#production?.lanes.has(frame.source) ?? false);
       case "Taken":
         return this.#taken(frame.messages);

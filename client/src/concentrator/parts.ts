@@ -126,7 +126,6 @@ export function assemble(
     onDropped: (...dropped) => production.parts?.feeds.dropped(...dropped),
     onPlaced: (...placed) => production.parts?.feeds.placed(...placed),
     onNamed,
-    onEnded: channel => production.parts?.modulation.finishedFor(channel),
     onHandled: ({ channel, seq }, i, { consumers, failed, message }) =>
       link.send({ kind: "Ack", channel, seq: seq + i, consumers, failed, message }),
   });

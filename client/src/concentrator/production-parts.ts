@@ -1,6 +1,7 @@
 import type { Frame, Place } from "@jecho/shared/internal";
 import type { Delegates } from "../modulation/delegates.ts";
 import type { Deriving } from "../modulation/deriving.ts";
+import type { EndedSources } from "../modulation/ended-sources.ts";
 import type { Feeds } from "../modulation/feeds.ts";
 import type { Modulation } from "../modulation/modulation.ts";
 import type { PastEvents } from "../modulation/past.ts";
@@ -27,6 +28,7 @@ export interface Production {
   readonly modulation: Modulation;
   readonly deriving: Deriving;
   readonly feeds: Feeds;
+  readonly ended: EndedSources;
   readonly raising: Raising;
   readonly demands: Demands;
   readonly departures: Departures;

@@ -1,6 +1,7 @@
 import { tokenOf } from "@jecho/shared/internal";
 import { Delegates } from "../modulation/delegates.ts";
 import { Deriving } from "../modulation/deriving.ts";
+import { EndedSources } from "../modulation/ended-sources.ts";
 import { Feeds } from "../modulation/feeds.ts";
 import { Modulation } from "../modulation/modulation.ts";
 import { Past, type PastParts } from "../modulation/past.ts";
@@ -162,6 +163,7 @@ export const createProduction: CreateProduction = ({
     hold,
     modulation,
     deriving,
+    ended: new EndedSources(routes, reception, channel => modulation.finishedFor(channel)),
     feeds,
     raising,
     demands,

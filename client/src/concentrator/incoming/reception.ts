@@ -30,8 +30,6 @@ export interface ReceptionEvents {
   onNamed(replay: number, producer: number, name: string): void;
   /** Input of modulators here was dropped: this process was too slow. */
   onDropped(entry: ConsumerEndpoint, events: number): void;
-  /** A raw source of this derived channel has ended. @returns resolves when modulators here have finished their input; undefined where none makes it */
-  onEnded(channel: number): Promise<void> | undefined;
   /** All consumers here have handled an event of a synchronous run from elsewhere. */
   onHandled(frame: EventsFrame, i: number, outcome: Outcome): void;
 }
@@ -87,22 +85,14 @@ export class Reception {
     const after = Number(position.after);
     const through = Number(position.through);
     const at = { producer, of: { source, origin }, raised, after, through, agoMs };
-    const place = (): void => {
-      for (const entry of route.coming) this.#placeLater(entry, at);
-      for (const entry of consumers) {
-        if (!takes(entry, process)) continue;
-        // A feed begins with the first word on what feeds it.
-        if (isOfNobody && !entry.isApplications) continue;
-        this.#placeAt(entry, at);
-      }
-    };
-    const isOfNobody = origin?.id === source.id;
-    // What modulators here still have to do the gateway does not know.
-    const finished = isOfNobody && raised > 0 ? this.#events.onEnded(channel) : undefined;
-    if (finished === undefined) return place();
-    void finished.then(() => {
-      if (this.#routes.get(channel) === route) place();
-    });
+    for (const entry of route.coming) this.#placeLater(entry, at);
+    for (const entry of consumers) {
+      if (!takes(entry, process)) continue;
+      // A feed begins with the first word on what feeds it.
+      const isOfNobody = origin?.id === source.id;
+      if (isOfNobody && !entry.isApplications) continue;
+      this.#placeAt(entry, at);
+    }
   }
 
   /** Holds a position of the next modulator. */

@@ -1,4 +1,4 @@
-import { EventsFrame, encodeRun, NumberTable, type Position } from "@jecho/shared/internal";
+import { EventsFrame, encodeRun, NumberTable } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import {
   ConsumerEndpoint,
@@ -10,16 +10,12 @@ import { NEW } from "../../../src/concentrator/endpoints/endpoint-states.ts";
 import { Reception } from "../../../src/concentrator/incoming/reception.ts";
 import { Routes } from "../../../src/concentrator/incoming/routes.ts";
 import type { SynchronousEvents } from "../../../src/concentrator/incoming/synchronous.ts";
-import type { TrackedSource } from "../../../src/concentrator/incoming/tracking.ts";
-import { Coverage, Lanes } from "../../../src/concentrator/outgoing/lane.ts";
+import { Lanes } from "../../../src/concentrator/outgoing/lane.ts";
 
 const MEBIBYTE = 1 << 20;
 const never = () => expect.unreachable();
 
-const at = { number: 2, channelNumber: 3, epoch: 1, change: undefined };
-
-/** A consumer that was asked for, and what it gets. @param finished when modulators here have been through what they have */
-function asked(finished?: Promise<void>) {
+test("HIST-2: what is raised here while a consumer is sent the past waits within a bound, however unequal the runs are", () => {
   const received: number[] = [];
   let missing = 0;
   const port: PortEnd = {
@@ -37,7 +33,6 @@ function asked(finished?: Promise<void>) {
     onDropped: never,
     onPlaced: never,
     onNamed: () => {},
-    onEnded: () => finished,
     onHandled: never,
   });
   const request = {
@@ -52,18 +47,7 @@ function asked(finished?: Promise<void>) {
   };
   const consumer = new ConsumerEndpoint(request, port, new EndpointIndex(routes));
   consumer.become({ is: "asked", awaits: { request: 1 }, after: NEW });
-  return { reception, consumer, received, missed: () => missing };
-}
-
-/** The gateway's word that nothing is made of a source, of which so many were raised. */
-function endAt({ id }: TrackedSource, raised: number): Position {
-  const counts = { raised: BigInt(raised), after: BigInt(raised), through: BigInt(raised) };
-  const names = { channel: 3, producer: 5, urgent: false, source: id, origin: id, process: 0, by: "" };
-  return { kind: "Position", ...names, ...counts, agoMs: 0 };
-}
-
-test("HIST-2: what is raised here while a consumer is sent the past waits within a bound, however unequal the runs are", () => {
-  const { reception, consumer, received, missed } = asked();
+  const at = { number: 2, channelNumber: 3, epoch: 1, change: undefined };
   consumer.become({ is: "replaying", replay: 4, comesBack: false, ...at });
   const lane = new Lanes().usual;
   consumer.tracker.place(lane.source, 0);
@@ -77,33 +61,5 @@ test("HIST-2: what is raised here while a consumer is sent the past waits within
   consumer.handWaiting();
   expect(received.reduce((sum, bytes) => sum + bytes, 0)).toBeLessThanOrEqual(16 * MEBIBYTE);
   expect(received).toHaveLength(15);
-  expect(missed()).toBe(sizes.length - 15);
+  expect(missing).toBe(sizes.length - 15);
 });
-
-test.each([
-  ["all of them, none is missing", 10, 0],
-  ["some of them, the others are", 7, 3],
-])(
-  "PROV-5: of a source that has ended, modulators here finish what they have first: where that is %s",
-  async (_, through, missing) => {
-    const finished = Promise.withResolvers<void>();
-    const { reception, consumer, received, missed } = asked(finished.promise);
-    consumer.become({ is: "live", ...at });
-    const [raw, lane] = [new Lanes().usual.source, new Lanes().usual];
-    reception.position(endAt(raw, 0), false);
-    reception.position(endAt(raw, 10), false);
-    const coverage = new Coverage(raw, 0);
-    lane.coverage = coverage;
-    coverage.seen(0, through);
-    const header = { channel: 3, producer: 1, raised: 1, token: 0n, parameters: 0, flags: 0 };
-    const event = { bytes: new Uint8Array(8), start: 0, end: 8 };
-    const run = EventsFrame.at(encodeRun(header, [event]));
-    coverage.accountIn(run, true);
-    reception.raised(run, lane);
-    expect(missed()).toBe(0);
-    finished.resolve();
-    await finished.promise;
-    expect(missed()).toBe(missing);
-    expect(received).toHaveLength(1);
-  },
-);
