@@ -237,14 +237,14 @@ export class CompiledTier extends LocalTier {
       all += steps;
     }
     if (all <= MOST_PER_RUN) return undefined;
-    return new Refusal(`${count} events may take ${all} steps at once, and it may take ${MOST_PER_RUN}`);
+    return new Refusal(`${count} events may take ${Math.ceil(all)} steps at once, and it may take ${MOST_PER_RUN}`);
   }
 
   #overBudget(cost: CostFormula, steps: number): Refusal | undefined {
     if (steps <= this.#mostPerEvent) return undefined;
     const { line = 0, column = 0 } = cost.dearest ?? {};
     return new Refusal(
-      `an event may take ${steps} steps (${costText(cost)}), and its producer allows ${this.#mostPerEvent}`,
+      `an event may take ${Math.ceil(steps)} steps (${costText(cost)}), and its producer allows ${this.#mostPerEvent}`,
       line,
       column,
     );

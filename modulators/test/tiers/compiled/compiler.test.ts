@@ -444,7 +444,7 @@ test("the cost is a bound over the lengths of the event's vectors, and names the
     ),
   );
   if (verdict instanceof Refusal) throw verdict;
-  expect(costText(verdict.cost)).toMatch(/^\d+ \+ \d+ x celsius\.length$/);
+  expect(costText(verdict.cost)).toMatch(/^\d+(\.\d)? \+ \d+(\.\d)? x celsius\.length$/);
   expect(verdict.reads).toEqual(["height", "celsius"]);
   expect(verdict.cost.dearest?.line).toBeGreaterThan(1);
 });
