@@ -14,6 +14,7 @@ import { compiled } from "./suites/compiled.ts";
 import { connections } from "./suites/connections.ts";
 import { delivery } from "./suites/delivery.ts";
 import { eager } from "./suites/eager.ts";
+import { growth } from "./suites/growth.ts";
 import { hostile } from "./suites/hostile.ts";
 import { moe } from "./suites/moe.ts";
 import { pipeline } from "./suites/pipeline.ts";
@@ -31,6 +32,7 @@ const SUITES: readonly Suite[] = [
   eager,
   moe,
   compiled,
+  growth,
   connections,
   viewer,
   delivery,
