@@ -177,6 +177,15 @@ test("what a modulator had gathered when it was told to begin anew, or its produ
   });
 });
 
+test("what a modulator had gathered when it was told to begin anew went with it, though nothing comes behind that", () => {
+  const account = accountOf("gathered");
+  take(account, { n: 3, first: 0 }, "restarted");
+  expect(account.close([sourceOf(8)]).verdict).toMatchObject({ ...CLEAN, restarts: 1, lostWithState: 4 });
+  // It was told once, before that.
+  take(account, { n: 9, first: 8 });
+  expect(account.close([sourceOf(12)]).verdict).toMatchObject({ lostUntold: 1, lostWithState: 0 });
+});
+
 test("what a killed producer had raised and was not told to be taken may come, or be told, or neither", () => {
   const killed = sourceOf(4, { raised: 7, isOver: true });
   const account = accountOf("all");

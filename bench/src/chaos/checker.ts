@@ -200,7 +200,11 @@ export class Account {
       const key = keyOf(source.producer, source.life);
       const beginning = this.#beginning(source);
       if (beginning > 0) this.#noteOf(source.producer, source.life, `begins ${beginning} too late`);
-      const tail = this.#tail(source);
+      const owed = this.#tail(source);
+      // What it has gathered since is gone with the modulator's state, and nothing came to show that.
+      const isGone = this.#meaning.gathers === true && this.#restartsAt(key) < this.#restarts;
+      const tail = isGone ? 0 : owed;
+      if (isGone) this.#verdict.lostWithState += this.#among(this.#reached(source), source.due - 1);
       if (tail > 0)
         this.#noteOf(
           source.producer,
@@ -391,6 +395,11 @@ export class Account {
   #reached(source: Source): number {
     const progress = this.#progress.get(keyOf(source.producer, source.life));
     return progress === undefined ? this.#firstDue(source) - 1 : Math.max(progress.last, progress.writtenOff);
+  }
+
+  /** The restarts that it had been told of when it saw this source's newest event, or was judged. */
+  #restartsAt(key: number): number {
+    return Math.max(this.#progress.get(key)?.restarts ?? 0, this.#restartsBefore);
   }
 
   /** The first event that was raised after it had subscribed, for certain. */
