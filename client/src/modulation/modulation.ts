@@ -381,9 +381,14 @@ export class Modulation {
     if (update.derived === 0) this.#environment.loaded?.update(update);
   }
 
-  /** Resolves when modulators have finished their input so far; undefined where none here makes this channel in others' stead. */
+  /**
+   * Resolves when modulators have finished their input so far; undefined where none here makes this channel in others' stead. One that has outlived its connection, and
+   * was not asked for again as yet, may be any channel's.
+   */
   finishedFor(derived: number): Promise<void> | undefined {
-    return this.installed.feedsOf(derived).some(wire => wire !== "") ? this.runs.finished() : undefined;
+    for (const { process, number } of this.installed)
+      if (process !== 0 && (number === derived || number === 0)) return this.runs.finished();
+    return undefined;
   }
 
   /** Whether this run of another process is sound, so that modulators may be given it. */

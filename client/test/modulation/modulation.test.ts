@@ -147,3 +147,18 @@ test("an environment that cannot be loaded is asked for again by the next modula
   await expect.poll(() => place.said.at(-1)).toBe("Installed");
   await place.modulation.close();
 });
+
+test("PROV-5: modulators in others' stead may have something to do for their channel, or for any while their connection is broken", async () => {
+  const modulation = modulationIn(events => new ModulatorEnvironment({ local: false }, events), {});
+  const idle = modulatorTable({
+    source: `import { FifoModulator } from "jecho:moe"; export default class extends FifoModulator {}`,
+  });
+  expect(modulation.finishedFor(2)).toBeUndefined();
+  modulation.install({ ...install, modulator: idle }, undefined);
+  await expect.poll(() => [...modulation.installed].length).toBe(1);
+  expect(modulation.finishedFor(3)).toBeUndefined();
+  await modulation.finishedFor(2);
+  modulation.interrupted();
+  expect(modulation.finishedFor(3)).toBeInstanceOf(Promise);
+  await modulation.close();
+});
