@@ -26,7 +26,9 @@ test("a loop whose length the text does not say is counted as it runs", () => {
     while (left > 3) left /= 2;
     return left > 2;
   };
-  expect(explainModulator(modulatorFrom(halves), Reading).cost).toMatch(/^\d+(\.\d)? \+ what it counts as it runs$/);
+  expect(explainModulator(modulatorFrom(halves), Reading).cost).toMatch(
+    /^\d+(\.\d)? \+ what it counts as it runs$/,
+  );
 });
 
 test("a modulator that is hosted is explained by why, and where that stands in its author's text", () => {

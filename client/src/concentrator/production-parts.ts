@@ -1,12 +1,12 @@
 import type { Frame, Place } from "@jecho/shared/internal";
 import type { Delegates } from "../modulation/delegates.ts";
 import type { Deriving } from "../modulation/deriving.ts";
-import type { EndedSources } from "../modulation/ended-sources.ts";
 import type { Feeds } from "../modulation/feeds.ts";
 import type { Modulation } from "../modulation/modulation.ts";
 import type { PastEvents } from "../modulation/past.ts";
 import type { QueueReaders, QueueReadersEvents } from "../queues/queue-readers.ts";
 import type { ConsumerEndpoint, OwnPast, PortEnd } from "./endpoints/endpoint.ts";
+import type { EndedSources } from "./incoming/ended-sources.ts";
 import type { Demands } from "./outgoing/demands.ts";
 import type { Departures } from "./outgoing/departures.ts";
 import type { Hold } from "./outgoing/hold.ts";

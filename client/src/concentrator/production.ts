@@ -1,12 +1,12 @@
 import { tokenOf } from "@jecho/shared/internal";
 import { Delegates } from "../modulation/delegates.ts";
 import { Deriving } from "../modulation/deriving.ts";
-import { EndedSources } from "../modulation/ended-sources.ts";
 import { Feeds } from "../modulation/feeds.ts";
 import { Modulation } from "../modulation/modulation.ts";
 import { Past, type PastParts } from "../modulation/past.ts";
 import { TracedRuns } from "../modulation/traced-runs.ts";
 import { QueueReaders } from "../queues/queue-readers.ts";
+import { EndedSources } from "./incoming/ended-sources.ts";
 import { Demands } from "./outgoing/demands.ts";
 import { Departures } from "./outgoing/departures.ts";
 import { Hold } from "./outgoing/hold.ts";

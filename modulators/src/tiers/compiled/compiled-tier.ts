@@ -237,7 +237,9 @@ export class CompiledTier extends LocalTier {
       all += steps;
     }
     if (all <= MOST_PER_RUN) return undefined;
-    return new Refusal(`${count} events may take ${Math.ceil(all)} steps at once, and it may take ${MOST_PER_RUN}`);
+    return new Refusal(
+      `${count} events may take ${Math.ceil(all)} steps at once, and it may take ${MOST_PER_RUN}`,
+    );
   }
 
   #overBudget(cost: CostFormula, steps: number): Refusal | undefined {

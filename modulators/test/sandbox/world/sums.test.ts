@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { mean, sum } from "../../src/sandbox/world/sums.ts";
-import { definedSum } from "../defined-sum.ts";
+import { mean, sum } from "../../../src/sandbox/world/sums.ts";
+import { definedSum } from "../../defined-sum.ts";
 
 const LISTS = Array.from({ length: 40 }, (_, length) =>
   Float64Array.from({ length }, (_, i) => Math.sin(length + i) * 10 ** ((7 * i) % 20)),

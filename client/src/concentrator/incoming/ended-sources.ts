@@ -1,6 +1,6 @@
 import type { Position } from "@jecho/shared/internal";
-import type { Reception } from "../concentrator/incoming/reception.ts";
-import type { Routes } from "../concentrator/incoming/routes.ts";
+import type { Reception } from "./reception.ts";
+import type { Routes } from "./routes.ts";
 
 /**
  * The gateway's word on sources that have ended, of which it knows no output. Where modulators here make the channel for consumers here alone, it does not know

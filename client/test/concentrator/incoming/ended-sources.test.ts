@@ -1,14 +1,18 @@
 import { EventsFrame, encodeRun, NumberTable, type Position } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
-import { ConsumerEndpoint, type Endpoint, type PortEnd } from "../../src/concentrator/endpoints/endpoint.ts";
-import { EndpointIndex } from "../../src/concentrator/endpoints/endpoint-index.ts";
-import { NEW } from "../../src/concentrator/endpoints/endpoint-states.ts";
-import { Reception } from "../../src/concentrator/incoming/reception.ts";
-import { Routes } from "../../src/concentrator/incoming/routes.ts";
-import type { SynchronousEvents } from "../../src/concentrator/incoming/synchronous.ts";
-import type { TrackedSource } from "../../src/concentrator/incoming/tracking.ts";
-import { Coverage, Lanes } from "../../src/concentrator/outgoing/lane.ts";
-import { EndedSources } from "../../src/modulation/ended-sources.ts";
+import {
+  ConsumerEndpoint,
+  type Endpoint,
+  type PortEnd,
+} from "../../../src/concentrator/endpoints/endpoint.ts";
+import { EndpointIndex } from "../../../src/concentrator/endpoints/endpoint-index.ts";
+import { NEW } from "../../../src/concentrator/endpoints/endpoint-states.ts";
+import { EndedSources } from "../../../src/concentrator/incoming/ended-sources.ts";
+import { Reception } from "../../../src/concentrator/incoming/reception.ts";
+import { Routes } from "../../../src/concentrator/incoming/routes.ts";
+import type { SynchronousEvents } from "../../../src/concentrator/incoming/synchronous.ts";
+import type { TrackedSource } from "../../../src/concentrator/incoming/tracking.ts";
+import { Coverage, Lanes } from "../../../src/concentrator/outgoing/lane.ts";
 
 const never = () => expect.unreachable();
 
