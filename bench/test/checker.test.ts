@@ -181,7 +181,7 @@ test("what a modulator had gathered when it was told to begin anew went with it,
   const account = accountOf("gathered");
   take(account, { n: 3, first: 0 }, "restarted");
   expect(account.close([sourceOf(8)]).verdict).toMatchObject({ ...CLEAN, restarts: 1, lostWithState: 4 });
-  // It was told once, before that.
+  // The restart was told once, and forgives nothing that came later.
   take(account, { n: 9, first: 8 });
   expect(account.close([sourceOf(12)]).verdict).toMatchObject({ lostUntold: 1, lostWithState: 0 });
 });

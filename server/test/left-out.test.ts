@@ -101,7 +101,7 @@ test.each([
           placed("producer", healthy),
         ],
       });
-    // It has to be told that it is wanted.
+    // A producer raises for whom it knows to be there.
     await expect
       .poll(() => passing.frames)
       .toContainEqual(expect.objectContaining({ kind: "Demand", channel: derived, consumers: 1 }));

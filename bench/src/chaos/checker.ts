@@ -201,7 +201,7 @@ export class Account {
       const beginning = this.#beginning(source);
       if (beginning > 0) this.#noteOf(source.producer, source.life, `begins ${beginning} too late`);
       const owed = this.#tail(source);
-      // What it has gathered since is gone with the modulator's state, and nothing came to show that.
+      // A modulator's state is gone with all that it gathered, where no output came since its restart.
       const isGone = this.#meaning.gathers === true && this.#restartsAt(key) < this.#restarts;
       const tail = isGone ? 0 : owed;
       if (isGone) this.#verdict.lostWithState += this.#among(this.#reached(source), source.due - 1);

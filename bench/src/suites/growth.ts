@@ -4,7 +4,7 @@ import { summarise } from "../statistics.ts";
 import { type Context, repeat, type Suite } from "../suite.ts";
 import type { Consume, GrowingTier, Produce, Stream } from "../workers/growing.ts";
 
-/** What there is more and more of, and what that costs. */
+/** A kind of thing that there is more and more of, and what that costs. */
 interface Growing {
   readonly name: string;
   readonly tier: GrowingTier;

@@ -7,7 +7,7 @@ import { isTierFunction } from "./tier-functions.ts";
  * instructions a round, took 1.4 ns a round where V8 had optimised it, and 3.5 where it had not, on a processor of 2.5 GHz.
  */
 const STEPS = 0.5;
-/** Of those that divide, and of a root: 4 to 20 cycles. */
+/** Steps of a division, a remainder and a square root, which take 4 to 20 cycles. */
 const SLOW_STEPS = 8;
 const SLOW: ReadonlySet<OpName> = new Set(["f64.div", "f64.sqrt", "i32.rem_u"]);
 /** Steps of a call of one of the engine's own functions. */

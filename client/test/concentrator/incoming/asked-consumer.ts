@@ -1,0 +1,53 @@
+import { NumberTable } from "@jecho/shared/internal";
+import { expect } from "vitest";
+import {
+  ConsumerEndpoint,
+  type Endpoint,
+  type PortEnd,
+} from "../../../src/concentrator/endpoints/endpoint.ts";
+import { EndpointIndex } from "../../../src/concentrator/endpoints/endpoint-index.ts";
+import { NEW } from "../../../src/concentrator/endpoints/endpoint-states.ts";
+import { Reception } from "../../../src/concentrator/incoming/reception.ts";
+import { Routes } from "../../../src/concentrator/incoming/routes.ts";
+import type { SynchronousEvents } from "../../../src/concentrator/incoming/synchronous.ts";
+
+const never = () => expect.unreachable();
+
+/** The consumer's place at the gateway, once that has opened it. */
+export const at = { number: 2, channelNumber: 3, epoch: 1, change: undefined };
+
+/** A consumer that was asked for, with the bytes of each run and the number of missing events that its port was told. */
+export function askedConsumer() {
+  const received: number[] = [];
+  let missing = 0;
+  const port: PortEnd = {
+    endpoints: new NumberTable<Endpoint>(),
+    listener: {
+      receive: (_, frame) => received.push(frame.end - frame.start),
+      notify: notice => {
+        if (notice.is === "missing") missing += notice.events;
+      },
+    },
+  };
+  const routes = new Routes();
+  const reception = new Reception(routes, {} as SynchronousEvents, {
+    onTaken: never,
+    onDropped: never,
+    onPlaced: never,
+    onNamed: () => {},
+    onHandled: never,
+  });
+  const request = {
+    endpoint: 1,
+    channel: "a",
+    schema: new Uint8Array(0),
+    modulator: undefined,
+    queue: { whenFull: 0, limitBytes: 0 },
+    label: "",
+    as: "",
+    from: undefined,
+  };
+  const consumer = new ConsumerEndpoint(request, port, new EndpointIndex(routes));
+  consumer.become({ is: "asked", awaits: { request: 1 }, after: NEW });
+  return { routes, reception, consumer, received, missed: () => missing };
+}
