@@ -80,3 +80,20 @@ test("RIGHT-7: a session is handed over to its own subject alone, and another on
   first.say({ kind: "Yielded", request, places: [], copies: [] });
   await second.next("Inheritance");
 });
+
+test("CON-6, HAND-1: what a device said before it closed its connection in order is acted on, however much others ask", async () => {
+  await using gateway = await createGateway();
+  using first = await RawClient.connect(gateway);
+  first.say({ kind: "AskHandover", request: 1 });
+  const { token } = await first.next("HandoverToken");
+  using second = await RawClient.connect(gateway, false);
+  second.say({ kind: "Hello", protocol: PROTOCOL, name: "second", handover: token });
+  const { request } = await first.next("Yield");
+  // So much of it waits for later turns that the end of the connection is heard before.
+  first.say(
+    ...Array.from({ length: 100_000 }, (_, i) => ({ kind: "CloseEndpoint", endpoint: i + 1 }) as const),
+  );
+  first.say({ kind: "Yielded", request, places: [], copies: [] });
+  first[Symbol.dispose]();
+  expect(await second.next("Inheritance")).toMatchObject({ subscriptions: [] });
+});

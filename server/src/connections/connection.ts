@@ -71,6 +71,7 @@ class Seldom {
   process = 0;
   isCut = false;
   isLeaving = false;
+  hasClosed = false;
   /** Resolves when all its events are stored; undefined where they are. */
   stored: Promise<void> | undefined;
   /** The same for its newest event alone. */
@@ -194,6 +195,18 @@ export class Connection {
   /** Sends whole frames. @returns false where some bytes wait in the socket */
   sendBytes(bytes: Uint8Array): boolean {
     return this.#link?.send(bytes, true) === 1;
+  }
+
+  /** The other side has closed it in order: nothing can be sent, but what came before is acted on, until `lost`. */
+  closed(): void {
+    this.#link = undefined;
+    this.#seldom ??= new Seldom();
+    this.#seldom.hasClosed = true;
+  }
+
+  /** Whether what came of it is acted on. */
+  get isHeard(): boolean {
+    return this.isOpen || this.#seldom?.hasClosed === true;
   }
 
   /** Bytes that wait in the socket. */
@@ -325,8 +338,9 @@ export class Connection {
     requests.answer(request, answer);
   }
 
-  /** Ends the connection, telling the other side why. */
+  /** Ends the connection, telling the other side why. Nothing more of it is acted on. */
   end(code: ErrorCode, detail?: string): void {
+    if (this.#seldom !== undefined) this.#seldom.hasClosed = false;
     // A close reason has at most 123 bytes.
     const reason = `${code}: ${detail ?? ERRORS[code][1]}`.replace(/[^\x20-\x7e]/g, "?").slice(0, 123);
     this.#link?.end(ERRORS[code][0], reason);
@@ -336,6 +350,7 @@ export class Connection {
   lost(isCut = false): void {
     this.#link = undefined;
     if (this.#seldom === undefined) return;
+    this.#seldom.hasClosed = false;
     this.#seldom.isCut = isCut;
     for (const replay of [...this.#seldom.replays]) replay.end();
     this.#seldom.requests?.lost();

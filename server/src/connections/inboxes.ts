@@ -14,21 +14,24 @@ const MESSAGE_BYTES = 256;
 /** Bytes in a connection's socket beyond which its requests wait: who does not read answers gets no more. */
 const UNREAD_BYTES = 1 << 20;
 
-/** Requests: frames that take time or are answered, and so wait while answers are not read. */
-const REQUESTS: ReadonlySet<Frame["kind"]> = new Set([
-  "OpenProducer",
-  "OpenConsumer",
-  "OpenObject",
-  "ObjectUpdate",
-  "ObjectWrite",
-  "PullObject",
-  "WantType",
-  "WantTypes",
-  "WantOverview",
-  "AskHandover",
-  "Ping",
-  "Token",
-  "Kick",
+/**
+ * Requests: frames that take time or are answered, and so wait while answers are not read; and whether they do more than ask, and are acted on
+ * after their connection was closed, too.
+ */
+const REQUESTS: ReadonlyMap<Frame["kind"], "asks" | "acts"> = new Map([
+  ["OpenProducer", "asks"],
+  ["OpenConsumer", "asks"],
+  ["OpenObject", "asks"],
+  ["ObjectUpdate", "acts"],
+  ["ObjectWrite", "acts"],
+  ["PullObject", "asks"],
+  ["WantType", "asks"],
+  ["WantTypes", "asks"],
+  ["WantOverview", "asks"],
+  ["AskHandover", "asks"],
+  ["Ping", "asks"],
+  ["Token", "asks"],
+  ["Kick", "acts"],
 ]);
 
 /** Acts on messages. */
@@ -64,6 +67,8 @@ interface Inbox {
   /** Index of the present message: all before it are done. */
   head: number;
   bytes: number;
+  /** Called when all was acted on, or nothing more is to be; undefined as long as the connection is open. */
+  whenOver: (() => void) | undefined;
 }
 
 /**
@@ -109,7 +114,7 @@ export class Inboxes<C extends Connection> {
     const leftMs = CONNECTION_MS - (now - this.#comingSince);
     const isInTime = inbox === undefined && !connection.isHeld && leftMs > 0;
     if (isInTime && this.#advance(connection, progress, now, leftMs, TURN_MS - this.#spentMs)) return true;
-    return !connection.isOpen || this.#keep(connection, progress, inbox);
+    return !connection.isHeard || this.#keep(connection, progress, inbox);
   }
 
   /** The connection with most waiting bytes. */
@@ -126,11 +131,29 @@ export class Inboxes<C extends Connection> {
     return this.#bytes > this.#limits.totalBytes;
   }
 
-  /** Drops the waiting messages of a connection that has gone. */
+  /**
+   * The connection has been closed in order, so what waits of it is acted on first, except questions.
+   *
+   * @param whenOver called when that is done, in a turn of its own, or given up
+   * @returns false where nothing waits, or whether it may be acted on is not known yet: `whenOver` is not called
+   */
+  closed(connection: C, whenOver: () => void): boolean {
+    const inbox = this.#inboxOf(connection);
+    if (inbox === undefined || connection.isHeld) return false;
+    inbox.whenOver = whenOver;
+    connection.closed();
+    this.drained(connection);
+    return true;
+  }
+
+  /** Drops the waiting messages of a connection that has gone, or of which nothing more is acted on. */
   forget(connection: C): void {
-    this.#bytes -= this.#inboxOf(connection)?.bytes ?? 0;
+    const inbox = this.#inboxOf(connection);
+    if (inbox === undefined) return;
+    this.#bytes -= inbox.bytes;
     this.#waiting.delete(connection);
     this.#held.delete(connection);
+    inbox.whenOver?.();
   }
 
   /** The connection's socket has room again, or it is no longer held. */
@@ -145,8 +168,7 @@ export class Inboxes<C extends Connection> {
   /** Stops acting on messages. */
   close(): void {
     clearImmediate(this.#next);
-    this.#waiting.clear();
-    this.#held.clear();
+    for (const connection of [...this.#waiting.keys(), ...this.#held.keys()]) this.forget(connection);
   }
 
   #inboxOf(connection: C): Inbox | undefined {
@@ -155,7 +177,7 @@ export class Inboxes<C extends Connection> {
   }
 
   #keep(connection: C, { message, at, hasEvents }: Progress, known: Inbox | undefined): boolean {
-    const inbox = known ?? { messages: [], head: 0, bytes: 0 };
+    const inbox = known ?? { messages: [], head: 0, bytes: 0, whenOver: undefined };
     if (known === undefined) (connection.isHeld ? this.#held : this.#waiting).set(connection, inbox);
     const rest = message.slice(at);
     inbox.messages.push({ message: rest, at: 0, hasEvents });
@@ -171,9 +193,14 @@ export class Inboxes<C extends Connection> {
     this.#spentMs = 0;
     for (const [connection, inbox] of this.#waiting) {
       if (this.#spentMs >= TURN_MS) break;
-      const progress = inbox.messages[inbox.head] as Progress;
+      const progress = inbox.messages[inbox.head];
+      if (progress === undefined) {
+        this.forget(connection);
+        continue;
+      }
       const before = progress.at;
       this.#advance(connection, progress, performance.now(), SLICE_MS, SLICE_MS);
+      if (!connection.isHeard) this.forget(connection);
       // The connection may have gone meanwhile.
       if (this.#waiting.get(connection) !== inbox) continue;
       const isDone = progress.at === progress.message.byteLength;
@@ -182,8 +209,8 @@ export class Inboxes<C extends Connection> {
       inbox.bytes -= bytes;
       this.#waiting.delete(connection);
       if (isDone) inbox.messages[inbox.head++] = DONE;
-      // Behind the others, if more of it waits.
-      if (inbox.head === inbox.messages.length) continue;
+      // Behind the others, if more of it waits, or its end.
+      if (inbox.head === inbox.messages.length && inbox.whenOver === undefined) continue;
       const isToRead = connection.bufferedBytes > UNREAD_BYTES;
       (isToRead ? this.#held : this.#waiting).set(connection, inbox);
     }
@@ -207,13 +234,15 @@ export class Inboxes<C extends Connection> {
       const isEvents = frame instanceof EventsFrame;
       const isOther = !isEvents && frame.kind !== "Position";
       if (usedMs >= (isOther ? Math.min(sliceMs, othersMs) : sliceMs)) return false;
-      const isRequest = isOther && REQUESTS.has(frame.kind);
+      const request = isOther ? REQUESTS.get(frame.kind) : undefined;
+      const isRequest = request !== undefined;
+      if (request === "asks" && !connection.isOpen) return true;
       if (isRequest && requests++ % LOOK_EVERY === 0 && connection.bufferedBytes > UNREAD_BYTES) return false;
       if (isOther) others++;
       progress.hasEvents ||= isEvents;
       this.#reader.frame(connection, frame, message, start, end);
       if (++frames % LOOK_EVERY === 0 || isRequest) usedMs = performance.now() - began;
-      return connection.isOpen;
+      return connection.isHeard;
     };
     try {
       try {

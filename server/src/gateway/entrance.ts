@@ -26,14 +26,14 @@ import { refusal } from "../web/answers.ts";
 import type { Site } from "../web/site.ts";
 import type { ServerSocket, WebAnswer, WebHandlers, WebRequest } from "../web/web-server.ts";
 
+/** Close codes of clients that have said all they had to say: it is acted on before they are gone. */
+const IN_ORDER: ReadonlySet<number> = new Set([1000, 1001, 1005]);
 /**
  * Close codes of those who leave for good: 1000 or none by a program, 1001 by a page. Nothing is to go on in the name of those whose rights have ended: if they come
  * back, what they open is looked at again.
  */
 const LEAVING: ReadonlySet<number> = new Set([
-  1000,
-  1001,
-  1005,
+  ...IN_ORDER,
   ...(["TOKEN_EXPIRED", "RIGHTS_CHANGED", "KICKED"] as const).map(code => ERRORS[code][0]),
 ]);
 /** Bytes of messages of one connection, and of all, that may wait for their turn, besides two that are as large as may be. */
@@ -137,8 +137,8 @@ export class Entrance {
   /** A message came by a client's own connection, or by another gateway from one of its clients. */
   received(connection: ClientConnection, bytes: Uint8Array, now = performance.now()): void {
     try {
-      if (!this.#inboxes.receive(connection, bytes, now)) tooMuch(connection);
-      if (this.#inboxes.isFull) tooMuch(this.#inboxes.largest as ClientConnection);
+      if (!this.#inboxes.receive(connection, bytes, now)) this.#tooMuch(connection);
+      if (this.#inboxes.isFull) this.#tooMuch(this.#inboxes.largest as ClientConnection);
     } catch (error) {
       this.#failed(connection, error);
     }
@@ -150,8 +150,21 @@ export class Entrance {
     if (connection.isOpen) this.#inboxes.drained(connection);
   }
 
-  /** A client has gone. @param code as of a WebSocket's close */
-  left(connection: ClientConnection, code: number): void {
+  /**
+   * A client has closed its connection, or that broke. What it said before it closed in order is acted on first.
+   *
+   * @param code as of a WebSocket's close
+   * @param gone called when it is to be forgotten
+   */
+  left(connection: ClientConnection, code: number, gone?: () => void): void {
+    const leave = (): void => {
+      gone?.();
+      this.#gone(connection, code);
+    };
+    if (!IN_ORDER.has(code) || this.#isClosing || !this.#inboxes.closed(connection, leave)) leave();
+  }
+
+  #gone(connection: ClientConnection, code: number): void {
     this.#inboxes.forget(connection);
     this.#parts.confirmations.lost(connection);
     // Of a gateway that stops producers must not hear that nobody wants their events any more: they keep them for the next one.
@@ -240,10 +253,11 @@ export class Entrance {
     this.connections.delete(socket);
     audit?.ended(connection, code);
     counts.closed(code);
-    crowd.leave(connection);
     this.#strangers.delete(connection);
-    cluster?.left(connection, !LEAVING.has(code));
-    this.left(connection, code);
+    this.left(connection, code, () => {
+      crowd.leave(connection);
+      cluster?.left(connection, !LEAVING.has(code));
+    });
     if (this.connections.size === 0) this.#whenEmpty?.();
   }
 
@@ -267,8 +281,12 @@ export class Entrance {
     const { code, message } = JechoError.from(error);
     connection.end(code, message);
   }
-}
 
-function tooMuch(connection: ClientConnection): void {
-  connection.end("OVERLOADED", "more waits of what it asks for than may: other connections have their turns");
+  #tooMuch(connection: ClientConnection): void {
+    connection.end(
+      "OVERLOADED",
+      "more waits of what it asks for than may: other connections have their turns",
+    );
+    if (!connection.isHeard) this.#inboxes.forget(connection);
+  }
 }

@@ -109,6 +109,48 @@ test("CON-6, row 43: requests of a connection that does not read its answers wai
   inboxes.close();
 });
 
+test("CON-6: of a connection that was closed in order what waits is acted on, but no question; then it is over", async () => {
+  const limits = { requestTimeoutMs: 1000 } as ConnectionLimits;
+  const taken: string[] = [];
+  const inboxes = new Inboxes<Connection>(
+    {
+      frame: (connection, { kind }) => {
+        taken.push(kind);
+        if (kind === "Kick") connection.end("OVERLOADED");
+      },
+      pause: () => {},
+      done: () => {},
+      failed: (_, error) => {
+        throw error;
+      },
+    },
+    { connectionBytes: 1 << 20, totalBytes: 1 << 20 },
+  );
+  const asks: Outgoing = { kind: "WantType", request: 1, token: 1n };
+  const writes: Outgoing = { kind: "ObjectWrite", copy: 1 };
+  const kicks: Outgoing = { kind: "Kick", request: 1, subject: "eve" };
+  const waits = (...frames: Outgoing[]): Connection => {
+    // Nothing of it is acted on before the socket has room.
+    let unreadBytes = 2 << 20;
+    const socket = { getBufferedAmount: () => unreadBytes, end: () => {} } as unknown as ConnectionSocket;
+    const connection = new Connection(socket, limits);
+    inboxes.receive(connection, joinFrames([asks, ...frames].map(encodeControl)), performance.now());
+    unreadBytes = 0;
+    const over = () => taken.push("over");
+    expect(inboxes.closed(connection, over)).toBe(true);
+    return connection;
+  };
+  waits(writes, asks, writes);
+  await expect.poll(() => taken).toEqual(["ObjectWrite", "ObjectWrite", "over"]);
+  // It is ended for something that it has sent.
+  waits(kicks, writes);
+  await expect.poll(() => taken.slice(3)).toEqual(["Kick", "over"]);
+  waits(writes);
+  inboxes.close();
+  expect(taken.slice(5)).toEqual(["over"]);
+  expect(inboxes.closed(new Connection({} as ConnectionSocket, limits), () => {})).toBe(false);
+});
+
 /** Inboxes by a clock that each frame takes 0.1 ms of. */
 function slowInboxes() {
   let now = 0;
