@@ -110,6 +110,36 @@ test("PROV-5: so is one with a modulator, which was not there either", async () 
   });
 });
 
+test("PROV-5: so is one whose modulator was there, behind those events, and let nothing through of what came then", async () => {
+  await using gateway = await start();
+  using other = await RawProducer.open(gateway);
+  using producer = await RawProducer.open(gateway, { source: RAW });
+  using first = await RawClient.connect(gateway);
+  open(first, { modulator });
+  await other.installs();
+  const derived = await producer.installs();
+  await first.next("ConsumerOpened");
+  const behind = {
+    ...at(producer, 0n),
+    channel: derived,
+    source: MADE,
+    origin: RAW,
+    after: 3n,
+    through: 3n,
+  } as Outgoing;
+  producer.say(at(producer, 3n), behind);
+  await closes(producer);
+  using consumer = await RawClient.connect(gateway);
+  open(consumer, { from: resume, modulator });
+  await consumer.next("ConsumerOpened");
+  expect(await consumer.next("Position")).toMatchObject({
+    source: MADE,
+    origin: RAW,
+    after: 3n,
+    through: 3n,
+  });
+});
+
 test("PROV-5: so is one whose channel is kept, but not up to there", async () => {
   const folder = await mkdtemp(join(tmpdir(), "jecho-"));
   try {

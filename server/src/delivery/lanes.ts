@@ -23,7 +23,7 @@ interface GatewayLane extends SourceCount {
   live: boolean;
   /** Sequence number of the channel's newest event when this count last changed; -1 for a change at an earlier gateway. */
   seq: number;
-  /** Whether its newest raw events were never sent: its end then has no sequence number, and listeners only know it if told. */
+  /** Whether its newest events were never sent, or a gap is not told by any of them: its end then has no sequence number, and listeners only know it if told. */
   isUnsent: boolean;
   /** Whether the producer has gone. */
   isOver: boolean;
@@ -93,7 +93,7 @@ export class GatewayLanes {
     if (lane === undefined) {
       const present = {
         live: true,
-        isUnsent: raised > 0 && origin === 0n,
+        isUnsent: raised > 0 || through > 0,
         isOver: false,
         endedAt: 0,
         awaited: 0,
@@ -108,10 +108,10 @@ export class GatewayLanes {
     // The producer has another source now.
     if (former !== undefined && former !== lane) this.#leave(former, producer);
     this.#gone?.delete(name);
-    // Events in between were raised and never sent; taken ones must not be taken again.
-    if (raised > lane.raised) {
+    // Events in between were raised and never sent, or no modulator has been through them; taken ones must not be taken again.
+    if (raised > lane.raised || after > lane.through) {
       lane.seq = seq;
-      lane.isUnsent = origin === 0n;
+      lane.isUnsent = true;
       lane.endedAt = 0;
     }
     lane.raised = Math.max(lane.raised, raised);
@@ -312,15 +312,31 @@ export class GatewayLanes {
    */
   *positions(channel: number, seq: number): Generator<Position> {
     for (const lane of this.#byProducer.values()) if (lane.live) yield positionOf(lane, channel);
-    for (const lane of this.#gone?.values() ?? [])
-      if (lane.isOver && lane.isUnsent && lane.seq === seq) yield this.#endOf(lane, channel);
+    for (const lane of this.#unsent(seq)) yield this.#endOf(lane, channel);
   }
 
   /** Last positions of sources that went on behind this event and have ended, which nobody else tells. */
   *ends(channel: number, seq: number): Generator<Position> {
     for (const lane of this.#gone?.values() ?? [])
-      if (lane.isOver && (lane.seq > seq || (lane.isUnsent && lane.seq === seq)))
-        yield this.#endOf(lane, channel);
+      if (lane.isOver && lane.seq > seq) yield this.#endOf(lane, channel);
+    for (const lane of this.#unsent(seq)) yield this.#endOf(lane, channel);
+  }
+
+  /** Sources that ended unsent behind this event. Of all that is made of a raw source, what accounts for most of it says enough. */
+  #unsent(seq: number): GatewayLane[] {
+    const unsent = [...(this.#gone?.values() ?? [])].filter(
+      lane => lane.isOver && lane.isUnsent && lane.seq === seq,
+    );
+    if (!unsent.some(({ origin }) => origin !== 0n)) return unsent;
+    const furthest = new Map<string, GatewayLane>();
+    for (const lane of this.#bySource.values()) {
+      const name = nameOf({ source: lane.origin, urgent: lane.urgent });
+      if (lane.through >= (furthest.get(name)?.through ?? 0)) furthest.set(name, lane);
+    }
+    return unsent.filter(
+      lane =>
+        lane.origin === 0n || furthest.get(nameOf({ source: lane.origin, urgent: lane.urgent })) === lane,
+    );
   }
 
   /** A last position. It is nobody's where what its producer sends is of another source by now, as output of a modulator that has begun anew. */
