@@ -45,8 +45,10 @@ function whenDemand(
 async function shortLived(address: string, how: string, most: number) {
   const program = fileURLToPath(new URL("./short-lived.ts", import.meta.url));
   const child = fork(program, [address, how, String(most), String(EVENTS)]);
-  await once(child, "message");
-  return { begin: () => child.send("begin"), ended: once(child, "exit") };
+  const demand = new Inbox<number>();
+  child.on("message", total => demand.put(total as number));
+  await demand.take(1);
+  return { demand, begin: () => child.send("begin"), ended: once(child, "exit") };
 }
 
 describe.each(PLACES)("modulators at the %s", at => {
@@ -64,6 +66,8 @@ describe.each(PLACES)("modulators at the %s", at => {
         .channel("a#even", Tick)
         .subscribe(({ n }) => fours.put(n), { modulator: FOURTH });
       const plain = await channel.subscribe(({ n }) => all.put(n));
+      // A plain consumer is there before producers know of it. A process that modulates in their stead counts as one.
+      await expect.poll(() => producer.demand.all.at(-1)).toBe(at === "gateway" ? 2 : 3);
       producer.begin();
       await producer.ended;
       expect(await evens.take(EVENTS / 2)).toEqual(EVENS);

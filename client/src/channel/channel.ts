@@ -80,7 +80,8 @@ export class EventChannel<T = Uint8Array> implements ChannelForm<T> {
 
   /**
    * Opens a consumer. With a modulator, resolves when that is installed in every present producer of the channel. What it makes may be of
-   * another type than the channel's: the handler then says of which.
+   * another type than the channel's: the handler then says of which. Without one, it begins with each producer's first event after that has
+   * heard of a consumer, which may be a moment after this resolves where it had none (`Producer.demand`).
    *
    * The handler is called first in a turn after the one in which this resolves, so that it may use its consumer. An event's typed arrays are views on
    * received bytes: read-only by contract, and valid as long as they are held.
