@@ -123,11 +123,14 @@ describe.each(PLACES)("modulators at the %s", at => {
     for (let n = 1; n <= 20; n++) producer.publish({ n, note: "" });
     expect(await inbox.take(10)).toEqual(EVENS.slice(0, 10));
     const place = JSON.stringify(first.place);
+    const since = { ...(first.place as EventPlace), since: Number.NaN };
+    await expect(subscribe(since)).rejects.toMatchObject({ code: "ARGUMENT_INVALID" });
     await first.close();
     await expect.poll(() => producer.demand.derived).toEqual([]);
     for (let n = 21; n <= 40; n++) producer.publish({ n, note: "" });
     await producing.flush();
     const second = await subscribe(JSON.parse(place) as EventPlace);
+    expect(second.place?.since).toBe(first.place?.since);
     for (let n = 41; n <= 60; n++) producer.publish({ n, note: "" });
     await producing.flush();
     await expect.poll(() => inbox.all.at(-1)).toBe(60);

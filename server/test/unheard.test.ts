@@ -217,6 +217,39 @@ test("PROV-5: so is one that comes back to a third gateway, where the producer c
   }
 });
 
+test("PROV-5: so is one whose own gateway ended before it had told that the producer has gone; it is told how long ago that was", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "jecho-"));
+  try {
+    const options = { historyFile: join(folder, "history.sqlite"), resumeWindowMs: 200 };
+    const history = { events: 0, seconds: 600, latest: false, onDemand: false, durable: false };
+    let place = resume;
+    {
+      await using gateway = await start(options);
+      using other = await RawProducer.open(gateway, { source: RAW + 1n, history });
+      using consumer = await RawClient.connect(gateway);
+      open(consumer, { modulator });
+      await other.installs();
+      const { epoch } = await consumer.next("ConsumerOpened");
+      place = { ...resume, epoch, seq: 0n };
+      using producer = await RawProducer.open(gateway, { source: RAW, history });
+      producer.say(at(producer, 0n));
+      raise(producer, producer.channel, 3);
+      await producer.isAlive();
+    }
+    await using gateway = await start(options);
+    using other = await RawProducer.open(gateway);
+    using consumer = await RawClient.connect(gateway);
+    open(consumer, { from: place, modulator });
+    await other.installs();
+    await consumer.next("ConsumerOpened");
+    const end = await consumer.next("Position");
+    expect(end).toMatchObject({ source: RAW, origin: RAW, raised: 3n });
+    expect(end.agoMs).toBeGreaterThan(0);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});
+
 test("PROV-5: what a producer raised that goes before it has answered to an installation is told to its consumers", async () => {
   await using gateway = await start({ installTimeoutMs: 1 });
   using other = await RawProducer.open(gateway);

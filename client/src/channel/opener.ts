@@ -7,7 +7,7 @@ import { Consumer } from "../consumer/consumer.ts";
 import type { RaisedBy, WrittenBy } from "../consumer/event-reader.ts";
 import { checkObjects } from "../objects/objects-of.ts";
 import type { Handler, SubscribeOptions, TakeOverOptions } from "../options/consumer-options.ts";
-import { labelOf, placeOf, queueOf, sourcesOf } from "../options/open-options.ts";
+import { labelOf, placeOf, queueOf, sinceOf, sourcesOf } from "../options/open-options.ts";
 import { TAKE_OVER } from "../options/option-names.ts";
 import type { ProduceOptions } from "../options/producer-options.ts";
 import type { Tracing } from "../options/tracing.ts";
@@ -90,7 +90,8 @@ export class Opener {
     if (options.as !== undefined && options.modulator === undefined)
       throw new JechoError("ARGUMENT_INVALID", `"as" names what a modulator makes, and there is none`);
     const [from, sources] = [placeOf(options), sourcesOf(options)];
-    const behind = from?.from === FROM.resume ? { ...from, sources } : undefined;
+    const since = sinceOf(options);
+    const behind = from?.from === FROM.resume ? { ...from, sources, since } : undefined;
     const consumer = new Consumer<T>(this, endpoint, channel, handler, options, options, behind);
     return this.#open(consumer, options.signal, {
       is: "openConsumer",
@@ -103,7 +104,7 @@ export class Opener {
       as: options.as ?? "",
       from,
       sources,
-      sinceMs: Number.POSITIVE_INFINITY,
+      sinceMs: since === undefined ? Number.POSITIVE_INFINITY : Math.max(0, Date.now() - since),
     });
   }
 
@@ -122,6 +123,7 @@ export class Opener {
       epoch,
       seq,
       sources,
+      since: Number.isFinite(sinceMs) ? Date.now() - sinceMs : undefined,
     });
     return this.#open(consumer, options.signal, {
       is: "openConsumer",

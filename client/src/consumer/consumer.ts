@@ -71,6 +71,8 @@ export class Consumer<T> {
   #missed = 0;
   #dropped = 0;
   #status: Status = statusNow("connecting");
+  /** When it began, or the one that it goes on behind; undefined where nobody knows. */
+  readonly #since: number | undefined;
 
   /** @param behind the place where another one was, which this one goes on behind */
   constructor(
@@ -80,7 +82,7 @@ export class Consumer<T> {
     handler: Handler<T>,
     pair: EagerHandler,
     options: ConsumerOptions,
-    behind?: Pick<Inherited, "epoch" | "seq" | "sources">,
+    behind?: Pick<Inherited, "epoch" | "seq" | "sources"> & { readonly since: number | undefined },
   ) {
     if (typeof handler !== "function")
       throw new JechoError("ARGUMENT_INVALID", "subscribe() takes a function that is called with each event");
@@ -89,6 +91,7 @@ export class Consumer<T> {
       this.#seq = Number(behind.seq);
       this.#sources.inherit(behind.sources);
     }
+    this.#since = behind === undefined ? Date.now() : behind.since;
     this.#session = session;
     this.#endpoint = endpoint;
     this.channel = channel.name;
@@ -127,7 +130,12 @@ export class Consumer<T> {
   get place(): EventPlace | undefined {
     const sources = this.#sources.isEmpty ? undefined : this.#sources.places();
     if (this.#seq === 0 && sources === undefined) return undefined;
-    return { epoch: this.#epoch, seq: this.#seq, ...(sources && { sources }) };
+    const since = this.#since;
+    return {
+      epoch: this.#epoch,
+      seq: this.#seq,
+      ...(sources && { sources, ...(since !== undefined && { since }) }),
+    };
   }
 
   /**

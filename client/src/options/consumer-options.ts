@@ -34,6 +34,8 @@ export interface EventPlace {
   readonly seq: number;
   /** The consumer's position in each of its sources. Without them nobody tells of events between that no history has kept. */
   readonly sources?: readonly PlaceInSource[];
+  /** When the consumer began, in milliseconds since 1970, by this machine's clock: it misses nothing of sources that had ended by then. Default: all are missed. */
+  readonly since?: number;
 }
 
 /** Information on an event besides its content. */

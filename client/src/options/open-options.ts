@@ -66,6 +66,14 @@ export function sourcesOf({ from }: SubscribeOptions): SourcePlace[] {
   }
 }
 
+/** When the consumer began whose place it goes on behind, in milliseconds since 1970; undefined where nobody knows. @throws JechoError `ARGUMENT_INVALID` */
+export function sinceOf({ from }: SubscribeOptions): number | undefined {
+  if (typeof from !== "object" || from instanceof Date || from.since === undefined) return undefined;
+  if (!Number.isFinite(from.since))
+    throw new JechoError("ARGUMENT_INVALID", "the time `since` of `from` is not that of a consumer's place");
+  return from.since;
+}
+
 /**
  * A time in it is of this machine's clock: what sends it makes that the gateway's.
  *

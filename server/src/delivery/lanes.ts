@@ -13,8 +13,8 @@ export interface SourceCount {
   origin: bigint;
   after: number;
   through: number;
-  /** Sequence number of its newest event kept by an earlier gateway; 0 for none. */
-  keptSeq: number;
+  /** When its newest event came that an earlier gateway kept, in milliseconds since 1970; 0 for none. */
+  keptAt: number;
 }
 
 interface GatewayLane extends SourceCount {
@@ -27,7 +27,7 @@ interface GatewayLane extends SourceCount {
   isUnsent: boolean;
   /** Whether the producer has gone. */
   isOver: boolean;
-  /** When it ended at another gateway, by `performance.now`; 0 otherwise. */
+  /** When it ended at another gateway, or its newest event came there, by `performance.now`; 0 otherwise. */
   endedAt: number;
   /** The number of the producer that was cut off and may come back; 0 where none is waited for. */
   awaited: number;
@@ -67,7 +67,7 @@ export class GatewayLanes {
         seq: -1,
         isUnsent: false,
         isOver: true,
-        endedAt: 0,
+        endedAt: lane.keptAt === 0 ? 0 : performance.now() - Math.max(1, Date.now() - lane.keptAt),
         awaited: 0,
         by,
       };
@@ -98,7 +98,7 @@ export class GatewayLanes {
         endedAt: 0,
         awaited: 0,
       };
-      lane = { source, urgent, producer, raised, origin, after, through, keptSeq: 0, seq, by, ...present };
+      lane = { source, urgent, producer, raised, origin, after, through, keptAt: 0, seq, by, ...present };
       this.#bySource.set(name, lane);
     }
     lane.by ??= by;
@@ -112,8 +112,8 @@ export class GatewayLanes {
     if (raised > lane.raised || after > lane.through) {
       lane.seq = seq;
       lane.isUnsent = true;
-      lane.endedAt = 0;
     }
+    lane.endedAt = 0;
     lane.raised = Math.max(lane.raised, raised);
     lane.origin = origin;
     account(lane, after, through);
@@ -222,9 +222,9 @@ export class GatewayLanes {
     for (const lane of this.#gone?.values() ?? []) if (lane.seq >= 0 && isOverNow(lane)) yield lane;
   }
 
-  /** Absent sources of which earlier gateways kept events with at least this sequence number. */
-  *keptFrom(seq: number): Generator<SourceAt> {
-    for (const lane of this.#gone?.values() ?? []) if (lane.keptSeq >= seq && lane.isOver) yield lane;
+  /** Absent sources of which earlier gateways kept events. */
+  *kept(): Generator<SourceAt> {
+    for (const lane of this.#gone?.values() ?? []) if (lane.keptAt > 0 && lane.isOver) yield lane;
   }
 
   /** For a derived channel: those of these raw sources for which no modulator runs at present, so that `positions` does not name them. */
@@ -248,7 +248,7 @@ export class GatewayLanes {
       isOver: true,
       endedAt,
       awaited: 0,
-      keptSeq: 0,
+      keptAt: 0,
       by: undefined,
     };
     const lane = { source, urgent, producer, seq, ...counts, ...state };
@@ -269,7 +269,7 @@ export class GatewayLanes {
     if (known === undefined ? end.raised === 0 : !known.isOver || known.raised >= end.raised)
       return undefined;
     if ((known?.by ?? by) !== by) return undefined;
-    const counts = { origin: 0n, after: 0, through: 0, keptSeq: known?.keptSeq ?? 0 };
+    const counts = { origin: 0n, after: 0, through: 0, keptAt: known?.keptAt ?? 0 };
     const state = { live: false, isUnsent: true, isOver: true, awaited: 0, endedAt: 0 };
     const lane = { seq, by, ...counts, ...state, ...end };
     this.#bySource.set(nameOf(lane), lane);

@@ -160,31 +160,18 @@ export class History {
     return { seq: Math.min(seq + 1, firstSeq), isKept: seq < firstSeq };
   }
 
-  /**
-   * Number of the first event taken by a later gateway than the one of this epoch. A gateway numbers its channels' epochs consecutively, from a random
-   * number on.
-   */
-  afterGatewayOf(epoch: number): number {
-    let [nearest, life] = [Number.POSITIVE_INFINITY, 0];
-    for (const [i, known] of this.#epochs.entries()) {
-      const distance = Math.abs(known.epoch - epoch);
-      if (distance < nearest) [nearest, life] = [distance, i];
-    }
-    return this.#epochs[life + 1]?.firstSeq ?? Number.POSITIVE_INFINITY;
-  }
-
   /** Positions of the sources, by which taken events are recognised. */
   sources(): Iterable<SourceCount> {
     const sources = new Map<string, SourceCount>();
-    for (const { frame, source, origin, by } of this.log.all()) {
+    for (const { frame, source, origin, by, at: keptAt } of this.log.all()) {
       if (source === 0n) continue;
       const { isUrgent: urgent, raised, count, after, accounted: through } = frame;
       const name = `${source} ${urgent}`;
       const known = sources.get(name);
       // Adjacent stretches of runs are joined.
       const begin = known !== undefined && after <= known.through ? known.after : after;
-      const [newest, keptSeq] = [raised + count - 1, frame.seq + count - 1];
-      sources.set(name, { source, urgent, raised: newest, origin, after: begin, through, keptSeq, by });
+      const newest = raised + count - 1;
+      sources.set(name, { source, urgent, raised: newest, origin, after: begin, through, keptAt, by });
     }
     return sources.values();
   }

@@ -208,10 +208,8 @@ export class GatewayOpenings {
         : this.#derive(connection, manager, modulator, parent);
     derived.know(frame.sources);
     const { from } = frame;
-    if (from?.from === FROM.resume && !this.#names.isOwnEpoch(from.epoch)) {
-      const { history } = manager.channel;
-      manager.unmade.endedBefore(derived, history?.afterGatewayOf(from.epoch) ?? Number.POSITIVE_INFINITY);
-    }
+    if (from?.from === FROM.resume && !this.#names.isOwnEpoch(from.epoch))
+      manager.unmade.endedBefore(derived);
     const number = this.#names.newEndpoint();
     const consumer = new GatewayConsumer(number, connection, derived.place, terms, keptBytesOf(frame));
     try {

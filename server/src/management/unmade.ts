@@ -101,14 +101,12 @@ export class UnmadeSources {
   }
 
   /**
-   * A consumer of an earlier gateway is back: what ended here before it came, no modulator has been through. Of what gateways in between have kept, those
-   * producers go on that are back in time.
-   *
-   * @param keptFrom sequence number of the first event that those have kept
+   * A consumer of an earlier gateway is back: what ended here before it came, no modulator has been through. Of what earlier gateways have kept, be it its own
+   * that ended before it had told of an end, those producers go on that are back in time. The consumer knows what it has, and when it began.
    */
-  endedBefore({ channel }: Derived, keptFrom: number): void {
+  endedBefore({ channel }: Derived): void {
     this.#end(channel.lanes.unmade(this.#lanes.ended()), channel);
-    const kept = channel.lanes.unmade(this.#lanes.keptFrom(keptFrom));
+    const kept = channel.lanes.unmade(this.#lanes.kept());
     if (kept.length > 0)
       this.#returns.wait(this.#resumeWindowMs, () => this.#end(channel.lanes.unmade(kept), channel));
   }
