@@ -7,7 +7,7 @@ import { Consumer } from "../consumer/consumer.ts";
 import type { RaisedBy, WrittenBy } from "../consumer/event-reader.ts";
 import { checkObjects } from "../objects/objects-of.ts";
 import type { Handler, SubscribeOptions, TakeOverOptions } from "../options/consumer-options.ts";
-import { labelOf, placeOf, queueOf, sinceOf, sourcesOf } from "../options/open-options.ts";
+import { formerOf, labelOf, placeOf, queueOf } from "../options/open-options.ts";
 import { TAKE_OVER } from "../options/option-names.ts";
 import type { ProduceOptions } from "../options/producer-options.ts";
 import type { Tracing } from "../options/tracing.ts";
@@ -89,9 +89,9 @@ export class Opener {
     const endpoint = this.#endpoints.next();
     if (options.as !== undefined && options.modulator === undefined)
       throw new JechoError("ARGUMENT_INVALID", `"as" names what a modulator makes, and there is none`);
-    const [from, sources] = [placeOf(options), sourcesOf(options)];
-    const since = sinceOf(options);
-    const behind = from?.from === FROM.resume ? { ...from, sources, since } : undefined;
+    const from = placeOf(options);
+    const former = formerOf(options);
+    const behind = from?.from === FROM.resume ? { ...from, ...former } : undefined;
     const consumer = new Consumer<T>(this, endpoint, channel, handler, options, options, behind);
     return this.#open(consumer, options.signal, {
       is: "openConsumer",
@@ -103,8 +103,8 @@ export class Opener {
       label: labelOf(options.label),
       as: options.as ?? "",
       from,
-      sources,
-      sinceMs: since === undefined ? Number.POSITIVE_INFINITY : Math.max(0, Date.now() - since),
+      sources: former.sources,
+      sinceMs: Date.now() - former.since,
     });
   }
 
@@ -123,7 +123,7 @@ export class Opener {
       epoch,
       seq,
       sources,
-      since: Number.isFinite(sinceMs) ? Date.now() - sinceMs : undefined,
+      since: Math.max(0, Math.round(Date.now() - sinceMs)),
     });
     return this.#open(consumer, options.signal, {
       is: "openConsumer",

@@ -71,8 +71,8 @@ export class Consumer<T> {
   #missed = 0;
   #dropped = 0;
   #status: Status = statusNow("connecting");
-  /** When it began, or the one that it goes on behind; undefined where nobody knows. */
-  readonly #since: number | undefined;
+  /** When it began, or the one that it goes on behind. */
+  readonly #since: number;
 
   /** @param behind the place where another one was, which this one goes on behind */
   constructor(
@@ -82,7 +82,7 @@ export class Consumer<T> {
     handler: Handler<T>,
     pair: EagerHandler,
     options: ConsumerOptions,
-    behind?: Pick<Inherited, "epoch" | "seq" | "sources"> & { readonly since: number | undefined },
+    behind?: Pick<Inherited, "epoch" | "seq" | "sources"> & { readonly since: number },
   ) {
     if (typeof handler !== "function")
       throw new JechoError("ARGUMENT_INVALID", "subscribe() takes a function that is called with each event");
@@ -91,7 +91,7 @@ export class Consumer<T> {
       this.#seq = Number(behind.seq);
       this.#sources.inherit(behind.sources);
     }
-    this.#since = behind === undefined ? Date.now() : behind.since;
+    this.#since = behind?.since ?? Date.now();
     this.#session = session;
     this.#endpoint = endpoint;
     this.channel = channel.name;
@@ -130,12 +130,7 @@ export class Consumer<T> {
   get place(): EventPlace | undefined {
     const sources = this.#sources.isEmpty ? undefined : this.#sources.places();
     if (this.#seq === 0 && sources === undefined) return undefined;
-    const since = this.#since;
-    return {
-      epoch: this.#epoch,
-      seq: this.#seq,
-      ...(sources && { sources, ...(since !== undefined && { since }) }),
-    };
+    return { epoch: this.#epoch, seq: this.#seq, ...(sources && { sources, since: this.#since }) };
   }
 
   /**

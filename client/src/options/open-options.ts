@@ -9,7 +9,7 @@ import {
   WHEN_FULL,
 } from "@jecho/shared/internal";
 import { sourcePlaces } from "../consumer/handled-sources.ts";
-import type { QueueOptions, SubscribeOptions } from "./consumer-options.ts";
+import type { EventPlace, QueueOptions, SubscribeOptions } from "./consumer-options.ts";
 import type { HistoryOptions } from "./producer-options.ts";
 
 /** @throws JechoError `ARGUMENT_INVALID` */
@@ -56,22 +56,14 @@ export function labelOf(label = ""): string {
   return label;
 }
 
-/** The sources of the place where a consumer begins. @throws JechoError `ARGUMENT_INVALID` */
-export function sourcesOf({ from }: SubscribeOptions): SourcePlace[] {
-  if (typeof from !== "object" || from instanceof Date) return [];
+/** What is known of the consumer whose place another one goes on behind: its position in each source, and when it began. @throws JechoError `ARGUMENT_INVALID` */
+export function formerOf({ from }: SubscribeOptions): { sources: SourcePlace[]; since: number } {
+  const { sources = [], since = 0 } = (typeof from === "object" ? from : {}) as Partial<EventPlace>;
   try {
-    return sourcePlaces(from.sources ?? []);
+    return { sources: sourcePlaces(sources), since: Number(BigInt(since)) };
   } catch {
-    throw new JechoError("ARGUMENT_INVALID", "the sources of `from` are not those of a consumer's place");
+    throw new JechoError("ARGUMENT_INVALID", "`from` is not a consumer's place");
   }
-}
-
-/** When the consumer began whose place it goes on behind, in milliseconds since 1970; undefined where nobody knows. @throws JechoError `ARGUMENT_INVALID` */
-export function sinceOf({ from }: SubscribeOptions): number | undefined {
-  if (typeof from !== "object" || from instanceof Date || from.since === undefined) return undefined;
-  if (!Number.isFinite(from.since))
-    throw new JechoError("ARGUMENT_INVALID", "the time `since` of `from` is not that of a consumer's place");
-  return from.since;
 }
 
 /**
