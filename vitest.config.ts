@@ -77,7 +77,7 @@ export default defineConfig({
   test: {
     globalSetup: "scripts/prepare.mjs",
     // On two cores, beside Playwright: most tests wait most of their time.
-    maxWorkers: 3,
+    maxWorkers: 4,
     projects: [
       {
         extends: true,
