@@ -197,6 +197,17 @@ test("what a killed producer had raised and was not told to be taken may come, o
   expect(account.close([killed]).verdict).toMatchObject({ overtold: 1 });
 });
 
+test("what a killed producer had raised may be told later, by another gateway, once", () => {
+  const account = accountOf("all");
+  take(account, 0);
+  const killed = sourceOf(1, { raised: 4 });
+  expect(account.close([killed]).verdict).toMatchObject(CLEAN);
+  take(account, { missed: 2 });
+  expect(account.close([]).verdict).toMatchObject({ ...CLEAN, told: 2 });
+  take(account, { missed: 2 });
+  expect(account.close([]).verdict).toMatchObject({ ...CLEAN, told: 2, overtold: 1 });
+});
+
 test("a modulator that began anew may gather some events again, with others, and never all of a former one alone", () => {
   const account = accountOf("gathered");
   take(account, { n: 3, first: 0 }, "restarted", { n: 5, first: 2 });

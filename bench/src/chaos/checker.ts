@@ -137,6 +137,8 @@ export class Account {
   #late = 0;
   /** Events that never came and were not told, in all times before. */
   #lost = 0;
+  /** Events of killed producers which did not have to come, and may be told: a gateway waits for the producers' return, and so may the next ones. */
+  #mayBeTold = 0;
   #notes: string[] = [];
   #restarts = 0;
   /** Of these, the ones before the last call of `close`. */
@@ -193,8 +195,7 @@ export class Account {
    * @returns what was wrong since the last time, and where
    */
   close(all: readonly Source[], isFileWhole = true): Judgement {
-    // What a killed producer had raised and was not told to be taken may have been taken all the same; and what was raised before somebody had
-    // subscribed may have been on its way then.
+    // What was raised before somebody had subscribed may have been on its way then.
     let mayMiss = 0;
     for (const source of this.#its(all)) {
       const key = keyOf(source.producer, source.life);
@@ -213,7 +214,8 @@ export class Account {
         );
       this.#missing += beginning + tail;
       if (this.#isNew) mayMiss += this.#unitsAmong(-1, this.#firstDue(source) - 1);
-      mayMiss += this.#unitsAmong(Math.max(this.#reached(source), source.due - 1), source.raised - 1);
+      // What a killed producer had raised and was not told to be taken may have been taken all the same.
+      this.#mayBeTold += this.#unitsAmong(Math.max(this.#reached(source), source.due - 1), source.raised - 1);
       const progress = this.#progress.get(key) ?? this.#enter(key, this.#reached(source));
       progress.first = undefined;
       progress.writtenOff = Math.max(progress.writtenOff, (source.isOver ? source.raised : source.due) - 1);
@@ -228,11 +230,12 @@ export class Account {
     // What had been told did come, in the end.
     verdict.late = Math.min(this.#late, this.#lost);
     this.#lost += verdict.lostUntold - verdict.late;
-    if (this.#meaning.step === 1 && !this.#meaning.gathers)
-      verdict.overtold =
-        Math.max(0, verdict.told - this.#missing - mayMiss - verdict.lostWithState) +
-        this.#late -
-        verdict.late;
+    if (this.#meaning.step === 1 && !this.#meaning.gathers) {
+      const more = Math.max(0, verdict.told - this.#missing - mayMiss - verdict.lostWithState);
+      const allowed = Math.min(more, this.#mayBeTold);
+      this.#mayBeTold -= allowed;
+      verdict.overtold = more - allowed + this.#late - verdict.late;
+    }
     const isToldToo = this.#category.endsWith("kept");
     const wrong = [...WRONG, ...(isToldToo ? (["told"] as const) : [])]
       .filter(what => verdict[what] !== 0)
