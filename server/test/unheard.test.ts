@@ -183,20 +183,46 @@ test("PROV-5: so is one whose channel is kept, but not up to there", async () =>
   }
 });
 
-test("PROV-5: so is one that comes back to a third gateway, where the producer came and went at the second", async () => {
+const history = { events: 0, seconds: 600, latest: false, onDemand: false, durable: false };
+
+/** Calls back with the options of gateways that have one history after the other. */
+async function withHistory(
+  act: (options: { readonly historyFile: string; readonly resumeWindowMs: number }) => Promise<void>,
+): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "jecho-"));
   try {
-    const options = { historyFile: join(folder, "history.sqlite"), resumeWindowMs: 200 };
-    const history = { events: 0, seconds: 600, latest: false, onDemand: false, durable: false };
+    await act({ historyFile: join(folder, "history.sqlite"), resumeWindowMs: 200 });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** The place of a consumer that had no event at this gateway. */
+async function placeAt(gateway: Gateway): Promise<typeof resume> {
+  using producer = await RawProducer.open(gateway, { source: RAW + 1n, history });
+  using consumer = await RawClient.connect(gateway);
+  open(consumer, { modulator });
+  await producer.installs();
+  const { epoch } = await consumer.next("ConsumerOpened");
+  return { ...resume, epoch, seq: 0n };
+}
+
+/** The first position of which that consumer is told at another gateway. */
+async function toldAt(gateway: Gateway, place: typeof resume) {
+  using other = await RawProducer.open(gateway);
+  using consumer = await RawClient.connect(gateway);
+  open(consumer, { from: place, modulator });
+  await other.installs();
+  await consumer.next("ConsumerOpened");
+  return await consumer.next("Position");
+}
+
+test("PROV-5: so is one that comes back to a third gateway, where the producer came and went at the second", async () => {
+  await withHistory(async options => {
     let place = resume;
     {
       await using gateway = await start(options);
-      using producer = await RawProducer.open(gateway, { source: RAW + 1n, history });
-      using consumer = await RawClient.connect(gateway);
-      open(consumer, { modulator });
-      await producer.installs();
-      const { epoch } = await consumer.next("ConsumerOpened");
-      place = { ...resume, epoch, seq: 0n };
+      place = await placeAt(gateway);
     }
     {
       await using gateway = await start(options);
@@ -206,48 +232,26 @@ test("PROV-5: so is one that comes back to a third gateway, where the producer c
       await closes(producer);
     }
     await using gateway = await start(options);
-    using other = await RawProducer.open(gateway);
-    using consumer = await RawClient.connect(gateway);
-    open(consumer, { from: place, modulator });
-    await other.installs();
-    await consumer.next("ConsumerOpened");
-    expect(await consumer.next("Position")).toMatchObject({ source: RAW, origin: RAW, raised: 3n });
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+    expect(await toldAt(gateway, place)).toMatchObject({ source: RAW, origin: RAW, raised: 3n });
+  });
 });
 
 test("PROV-5: so is one whose own gateway ended before it had told that the producer has gone; it is told how long ago that was", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "jecho-"));
-  try {
-    const options = { historyFile: join(folder, "history.sqlite"), resumeWindowMs: 200 };
-    const history = { events: 0, seconds: 600, latest: false, onDemand: false, durable: false };
+  await withHistory(async options => {
     let place = resume;
     {
       await using gateway = await start(options);
-      using other = await RawProducer.open(gateway, { source: RAW + 1n, history });
-      using consumer = await RawClient.connect(gateway);
-      open(consumer, { modulator });
-      await other.installs();
-      const { epoch } = await consumer.next("ConsumerOpened");
-      place = { ...resume, epoch, seq: 0n };
+      place = await placeAt(gateway);
       using producer = await RawProducer.open(gateway, { source: RAW, history });
       producer.say(at(producer, 0n));
       raise(producer, producer.channel, 3);
       await producer.isAlive();
     }
     await using gateway = await start(options);
-    using other = await RawProducer.open(gateway);
-    using consumer = await RawClient.connect(gateway);
-    open(consumer, { from: place, modulator });
-    await other.installs();
-    await consumer.next("ConsumerOpened");
-    const end = await consumer.next("Position");
+    const end = await toldAt(gateway, place);
     expect(end).toMatchObject({ source: RAW, origin: RAW, raised: 3n });
     expect(end.agoMs).toBeGreaterThan(0);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  });
 });
 
 test("PROV-5: what a producer raised that goes before it has answered to an installation is told to its consumers", async () => {

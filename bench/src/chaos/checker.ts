@@ -195,7 +195,7 @@ export class Account {
    * @returns what was wrong since the last time, and where
    */
   close(all: readonly Source[], isFileWhole = true): Judgement {
-    // What was raised before somebody had subscribed may have been on its way then.
+    // Events that were raised before somebody had subscribed may have been on their way then.
     let mayMiss = 0;
     for (const source of this.#its(all)) {
       const key = keyOf(source.producer, source.life);
@@ -214,7 +214,7 @@ export class Account {
         );
       this.#missing += beginning + tail;
       if (this.#isNew) mayMiss += this.#unitsAmong(-1, this.#firstDue(source) - 1);
-      // What a killed producer had raised and was not told to be taken may have been taken all the same.
+      // Events that a killed producer had raised and was not told to be taken may have been taken all the same.
       this.#mayBeTold += this.#unitsAmong(Math.max(this.#reached(source), source.due - 1), source.raised - 1);
       const progress = this.#progress.get(key) ?? this.#enter(key, this.#reached(source));
       progress.first = undefined;

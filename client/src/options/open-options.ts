@@ -56,7 +56,7 @@ export function labelOf(label = ""): string {
   return label;
 }
 
-/** What is known of the consumer whose place another one goes on behind: its position in each source, and when it began. @throws JechoError `ARGUMENT_INVALID` */
+/** The consumer whose place another one goes on behind: its position in each source, and when it began. @throws JechoError `ARGUMENT_INVALID` */
 export function formerOf({ from }: SubscribeOptions): { sources: SourcePlace[]; since: number } {
   const { sources = [], since = 0 } = (typeof from === "object" ? from : {}) as Partial<EventPlace>;
   try {

@@ -194,7 +194,7 @@ export class Inboxes<C extends Connection> {
     for (const [connection, inbox] of this.#waiting) {
       if (this.#spentMs >= TURN_MS) break;
       const progress = inbox.messages[inbox.head];
-      if (progress === undefined) {
+      if (progress === undefined || !connection.isHeard) {
         this.forget(connection);
         continue;
       }

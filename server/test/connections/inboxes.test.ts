@@ -142,12 +142,15 @@ test("CON-6: of a connection that was closed in order what waits is acted on, bu
   };
   waits(writes, asks, writes);
   await expect.poll(() => taken).toEqual(["ObjectWrite", "ObjectWrite", "over"]);
-  // It is ended for something that it has sent.
+  // The connection is ended for something that it has sent.
   waits(kicks, writes);
   await expect.poll(() => taken.slice(3)).toEqual(["Kick", "over"]);
+  // A subject may lose its rights in between.
+  waits(writes).end("RIGHTS_CHANGED");
+  await expect.poll(() => taken.slice(5)).toEqual(["over"]);
   waits(writes);
   inboxes.close();
-  expect(taken.slice(5)).toEqual(["over"]);
+  expect(taken.slice(6)).toEqual(["over"]);
   expect(inboxes.closed(new Connection({} as ConnectionSocket, limits), () => {})).toBe(false);
 });
 
