@@ -75,7 +75,7 @@ test("DEL-8, CHAN-5: a consumer in the process of a busy producer that begins in
   let [n, isOver] = [0, false];
   const raising = (async () => {
     for (; !isOver; await new Promise(resolve => setImmediate(resolve)))
-      producer.publish({ n: ++n, note: "" });
+      await producer.publishWhenReady({ n: ++n, note: "" });
   })();
   const heard = [];
   for (let i = 0; i < 10; i++) {

@@ -31,7 +31,8 @@ test("MOE-8: while events stream, the new pair's events follow the old one's, ea
   let isResetting = true;
   const stream = async (): Promise<void> => {
     while (isResetting) {
-      for (const [i, producer] of producers.entries()) producer.publish({ n: 2 * raised + i, note: "" });
+      for (const [i, producer] of producers.entries())
+        await producer.publishWhenReady({ n: 2 * raised + i, note: "" });
       raised++;
       await new Promise(resolve => setImmediate(resolve));
     }
