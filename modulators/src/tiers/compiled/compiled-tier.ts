@@ -5,8 +5,9 @@ import type { Provenance } from "../../running/provenance.ts";
 import type { Declared, Limits } from "../../sandbox/sandbox.ts";
 import { LentRun } from "../lent-run.ts";
 import { type ConcernedModulator, LocalTier } from "../local/local-tier.ts";
-import type { HostClock } from "../periods.ts";
+import { type HostClock, SYSTEM_CLOCK } from "../periods.ts";
 import type { InstallRequest, StateUpdate, TierEvents } from "../tier.ts";
+import { CompileBudget } from "./compile-budget.ts";
 import { compiledEngine } from "./compiled-sandbox.ts";
 import { type CompiledProgram, canRead, compileFor, readText, type TextVerdict } from "./compiler.ts";
 import { type CostFormula, costText, MOST_PER_RUN, overlong, stepsFor } from "./cost.ts";
@@ -55,6 +56,7 @@ interface Compiled {
 export class CompiledTier extends LocalTier {
   readonly #mostPerEvent: number;
   readonly #budget: RunBudget;
+  readonly #compiling: CompileBudget;
   readonly #onMisfit: (misfit: Misfit) => void;
   readonly #compiled = new Map<number, Compiled>();
   readonly #channels = new Map<number, GuardedChannel>();
@@ -69,10 +71,11 @@ export class CompiledTier extends LocalTier {
     events: TierEvents,
     onMisfit: (misfit: Misfit) => void,
   ) {
-    const { mostPerEvent = MOST_PER_EVENT } = options;
+    const { mostPerEvent = MOST_PER_EVENT, clock = SYSTEM_CLOCK } = options;
     const budget = new RunBudget();
     super(compiledEngine(mostPerEvent, budget), options, events);
     this.#budget = budget;
+    this.#compiling = new CompileBudget(clock);
     this.#mostPerEvent = mostPerEvent;
     this.#onMisfit = onMisfit;
   }
@@ -92,7 +95,7 @@ export class CompiledTier extends LocalTier {
     if (data instanceof Refusal) return data;
     let known = "";
     for (const one of [schema, ...further]) {
-      const verdict = verdictOn({ request, data }, typeOf(one));
+      const verdict = this.#verdictOn({ request, data }, typeOf(one));
       if (verdict instanceof Refusal) return verdict;
       const { state = "" } = verdict ?? {};
       if (known !== "" && state !== "" && state !== known) return OTHER_FIELDS;
@@ -101,7 +104,7 @@ export class CompiledTier extends LocalTier {
       if (refusal !== undefined) return refusal;
     }
     // Constructing it makes an instance for the first type.
-    return verdictOn({ request, data }, typeOf(schema)) === undefined
+    return this.#verdictOn({ request, data }, typeOf(schema)) === undefined
       ? new Refusal("it cannot read the channel's events")
       : undefined;
   }
@@ -173,7 +176,9 @@ export class CompiledTier extends LocalTier {
       const isAlike = compiled.data.shapeText === shapeText;
       for (const [token, program] of compiled.programs) {
         const isSame = program?.isChecked === false && isAlike;
-        const verdict = isSame ? program : program && verdictOn(compiled, this.#typeOf(compiled, token));
+        const verdict = isSame
+          ? program
+          : program && this.#verdictOn(compiled, this.#typeOf(compiled, token));
         if (verdict instanceof Refusal) return verdict;
         if (verdict !== undefined && verdict.state !== compiled.state)
           return new Refusal(`the shared object "${object}" makes a field of another kind`);
@@ -256,7 +261,7 @@ export class CompiledTier extends LocalTier {
   #learn(compiled: Compiled, schema: Uint8Array): Refusal | undefined {
     const type = typeOf(schema);
     if (compiled.programs.has(type.token)) return undefined;
-    const verdict = verdictOn(compiled, type);
+    const verdict = this.#verdictOn(compiled, type);
     if (verdict instanceof Refusal) return verdict;
     const { state = "" } = verdict ?? {};
     if (compiled.state !== "" && state !== "" && state !== compiled.state) return OTHER_FIELDS;
@@ -304,6 +309,15 @@ export class CompiledTier extends LocalTier {
     if (channel?.size === 0) this.#channels.delete(number);
   }
 
+  /** @returns undefined where the modulator cannot read events of this type at all: it is given none, as everywhere */
+  #verdictOn({ request, data }: Pick<Compiled, "request" | "data">, writer: Type): TextVerdict | undefined {
+    const { modulator, by = "" } = request;
+    const pay = ({ length }: string): Refusal | undefined => this.#compiling.take(length, by);
+    const text = readText(modulator.source, pay);
+    if (text instanceof Refusal) return text;
+    return canRead(text, writer) ? compileFor(modulator.source, writer, data, pay) : undefined;
+  }
+
   /** The type with this token, which the modulator has a program for. */
   #typeOf({ request }: Compiled, token: bigint): Type {
     const { schema, further = [] } = request;
@@ -312,17 +326,6 @@ export class CompiledTier extends LocalTier {
       (told ?? [schema, ...further].find(one => one && typeOf(one).token === token)) as Uint8Array,
     );
   }
-}
-
-/** @returns undefined where the modulator cannot read events of this type at all: it is given none, as everywhere */
-function verdictOn(
-  { request, data }: Pick<Compiled, "request" | "data">,
-  writer: Type,
-): TextVerdict | undefined {
-  const { source } = request.modulator;
-  const text = readText(source);
-  if (text instanceof Refusal) return text;
-  return canRead(text, writer) ? compileFor(source, writer, data) : undefined;
 }
 
 function dataOf({ modulator: { parameters, objects } }: InstallRequest): GivenData | Refusal {

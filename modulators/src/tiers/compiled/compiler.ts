@@ -42,14 +42,19 @@ const pinned = new Map<string, Set<string>>();
 const texts = new Map<string, ReadText>();
 let newest = 0;
 
+/** Is asked before a text is read or compiled, which takes the producer's time. @returns why that is not done now */
+export type Payment = (source: string) => Refusal | undefined;
+
+const FREE: Payment = () => undefined;
+
 /** Reads a text; the same text again costs nothing. */
-export function readText(source: string): ModuleText | Refusal {
-  return textOf(source).text;
+export function readText(source: string, pay = FREE): ModuleText | Refusal {
+  return textOf(source, pay).text;
 }
 
 /** Compiles a text for events of a type and for data of this shape. The same again costs nothing. */
-export function compileText(source: string, writer: Type, data: GivenData): TextVerdict {
-  const { text, number } = textOf(source);
+export function compileText(source: string, writer: Type, data: GivenData, pay = FREE): TextVerdict {
+  const { text, number } = textOf(source, pay);
   if (text instanceof Refusal) return text;
   const key = `${number} ${writer.token} ${data.shapeText}`;
   const paths = pinned.get(key) ?? new Set();
@@ -57,6 +62,8 @@ export function compileText(source: string, writer: Type, data: GivenData): Text
   const full = (): string => `${key} ${JSON.stringify(Array.from(paths, path => [path, data.at(path)]))}`;
   let verdict = verdicts.get(full());
   if (verdict === undefined) {
+    const unpaid = pay(source);
+    if (unpaid !== undefined) return unpaid;
     const pin = (path: string): unknown => {
       paths.add(path);
       return data.at(path);
@@ -68,21 +75,23 @@ export function compileText(source: string, writer: Type, data: GivenData): Text
 }
 
 /** Compiles a text for events of a type and for this very data, which the class' own checks have to let pass. */
-export function compileFor(source: string, writer: Type, data: GivenData): TextVerdict {
+export function compileFor(source: string, writer: Type, data: GivenData, pay = FREE): TextVerdict {
   const { parameters, objects } = data;
-  const text = readText(source);
+  const text = readText(source, pay);
   if (text instanceof Refusal) return text;
   const fields = fieldKinds((text.input ?? writer).root);
   const refusal =
     refusalOfCheck(text, "check", [parameters, objects]) ??
     refusalOfCheck(text, "checkInput", [fields, parameters]);
   if (refusal !== undefined) return refusal.in(source);
-  return compileText(source, writer, data);
+  return compileText(source, writer, data, pay);
 }
 
-function textOf(source: string): ReadText {
+function textOf(source: string, pay: Payment): ReadText {
   let read = texts.get(source);
   if (read === undefined) {
+    const unpaid = source.length > MOST_CHARACTERS ? undefined : pay(source);
+    if (unpaid !== undefined) return { text: unpaid, number: 0 };
     const text =
       source.length > MOST_CHARACTERS
         ? new Refusal(`it has ${source.length} characters, and at most ${MOST_CHARACTERS} are compiled`)
