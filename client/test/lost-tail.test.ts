@@ -1,4 +1,4 @@
-import { connect, type Modulator, type Producer, type Session, type } from "@jecho/client";
+import { connect, type EventPlace, type Modulator, type Producer, type Session, type } from "@jecho/client";
 import { startCutter } from "@jecho/e2e/cutter";
 import { expect, inject, test } from "vitest";
 import { openHungProducer } from "./hung-producer.ts";
@@ -156,6 +156,34 @@ test("DEL-12: of a producer that was over before a consumer came, that consumer 
   expect(await the.seen.take(1)).toEqual([10]);
   expect(the.consumer.stats.missed).toBe(0);
 });
+
+test.each([
+  ["plain", undefined],
+  ["modulated", EVEN],
+])(
+  "DEL-12, PROV-7: what a consumer was told to miss of a producer that has gone is not told again to one that goes on behind its place (%s)",
+  async (_, modulator) => {
+    await using rig = await startRig(WINDOW);
+    await using the = await cuttable(rig, modulator);
+    const other = await rig.session().channel("a", Count).produce();
+    await the.part();
+    await expect.poll(() => other.demand.total).toBe(0);
+    const gone = rig.session();
+    await raise(await gone.channel("a", Count).produce(), gone, 0, 10);
+    await gone.close();
+    await the.join();
+    await expect.poll(() => the.consumer.stats.missed).toBe(10);
+    const from = JSON.parse(JSON.stringify(the.consumer.place)) as EventPlace;
+    await the.consumer.close();
+    const next = await rig
+      .session()
+      .channel("a", Count)
+      .subscribe(() => {}, { from, ...(modulator && { modulator }) });
+    await expect.poll(() => other.demand.total).toBe(1);
+    await other.publishSync({ n: 10 });
+    expect([next.stats.events, next.stats.missed]).toEqual([1, 0]);
+  },
+);
 
 test.each([
   ["plain", undefined],

@@ -27,7 +27,7 @@ interface GatewayLane extends SourceCount {
   isUnsent: boolean;
   /** Whether the producer has gone. */
   isOver: boolean;
-  /** When it ended at another gateway, or its newest event came there, by `performance.now`; 0 otherwise. */
+  /** When it ended, or a time before that where that was at another gateway, by `performance.now`; 0 while it goes on. */
   endedAt: number;
   /** The number of the producer that was cut off and may come back; 0 where none is waited for. */
   awaited: number;
@@ -42,6 +42,9 @@ export type SourceAt = Readonly<Pick<GatewayLane, "source" | "urgent" | "produce
 export type RunSource = Readonly<Pick<GatewayLane, "source" | "origin">>;
 
 const NOBODY: RunSource = { source: 0n, origin: 0n };
+
+/** Most time by which the word on the end of a source at another gateway is late. By then consumers know the sources that were there when they began. */
+export const LATE_MS = 2000;
 
 /** Most lanes that are remembered after their producers have gone: a producer that comes back may send events again. */
 const MOST_REMEMBERED = 4096;
@@ -67,7 +70,7 @@ export class GatewayLanes {
         seq: -1,
         isUnsent: false,
         isOver: true,
-        endedAt: lane.keptAt === 0 ? 0 : performance.now() - Math.max(1, Date.now() - lane.keptAt),
+        endedAt: lane.keptAt === 0 ? 0 : performance.now() - Math.max(1, Date.now() - lane.keptAt) - LATE_MS,
         awaited: 0,
         by,
       };
@@ -176,6 +179,7 @@ export class GatewayLanes {
       this.#byProducer.delete(numberOf(producer, urgent));
       if (lane === undefined) continue;
       lane.isOver = true;
+      lane.endedAt = performance.now();
       lane.awaited = mayReturn ? producer : 0;
       this.#leave(lane, producer);
       ends.push(lane);
@@ -217,9 +221,10 @@ export class GatewayLanes {
     for (const lane of this.#gone?.values() ?? []) if (lane.seq >= 0 && lane.isOver) yield lane;
   }
 
-  /** Sources that have ended for good since this gateway started. */
+  /** Sources that have ended for good since this gateway started, with events. */
   *ended(): Generator<SourceAt> {
-    for (const lane of this.#gone?.values() ?? []) if (lane.seq >= 0 && isOverNow(lane)) yield lane;
+    for (const lane of this.#gone?.values() ?? [])
+      if (lane.seq >= 0 && lane.raised > 0 && isOverNow(lane)) yield lane;
   }
 
   /** Absent sources of which earlier gateways kept events. */

@@ -3,6 +3,7 @@ import type { EventsFrame } from "@jecho/shared/internal";
 import type { ClientConnection } from "../connections/client-connection.ts";
 import type { Connection } from "../connections/connection.ts";
 import type { Channel, ChannelOwner } from "../delivery/channel.ts";
+import { LATE_MS } from "../delivery/lanes.ts";
 import type { Retention } from "../history/event-log.ts";
 import { HistoryKeeper } from "../history/keeper.ts";
 import type { SharedObjects } from "../objects/shared-objects.ts";
@@ -200,7 +201,7 @@ export class ChannelManager implements ChannelOwner {
       [false, raised],
       [true, raisedUrgent],
     ] as const) {
-      const end = { source, urgent, producer: 0, raised: Number(count), endedAt: at };
+      const end = { source, urgent, producer: 0, raised: Number(count), endedAt: at - LATE_MS };
       if (this.channel.departed(end, by)) this.unmade.departed(end);
     }
   }

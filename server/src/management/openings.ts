@@ -208,7 +208,9 @@ export class GatewayOpenings {
         : this.#derive(connection, manager, modulator, parent);
     derived.know(frame.sources);
     const { from } = frame;
-    if (from?.from === FROM.resume && !this.#names.isOwnEpoch(from.epoch))
+    const { epoch } = derived.channel;
+    // Unless it was at this very channel, and at this gateway.
+    if (from?.from === FROM.resume && (from.epoch !== epoch || !this.#names.isOwnEpoch(epoch)))
       manager.unmade.endedBefore(derived);
     const number = this.#names.newEndpoint();
     const consumer = new GatewayConsumer(number, connection, derived.place, terms, keptBytesOf(frame));

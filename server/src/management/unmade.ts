@@ -101,8 +101,9 @@ export class UnmadeSources {
   }
 
   /**
-   * A consumer of an earlier gateway is back: what ended here before it came, no modulator has been through. Of what earlier gateways have kept, be it its own
-   * that ended before it had told of an end, those producers go on that are back in time. The consumer knows what it has, and when it began.
+   * A consumer is back that was at an earlier gateway, or at a channel that was derived alike and has gone: what ended here before it came, no modulator has been
+   * through. Of what earlier gateways have kept, be it its own that ended before it had told of an end, those producers go on that are back in time. The consumer
+   * knows what it has, and when it began.
    */
   endedBefore({ channel }: Derived): void {
     this.#end(channel.lanes.unmade(this.#lanes.ended()), channel);

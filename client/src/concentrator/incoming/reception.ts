@@ -119,8 +119,10 @@ export class Reception {
     this.#checkRestart(entry);
     entry.successor?.check();
     if (entry.isApplications) {
-      // Before its first run, which one message may carry for several consumers.
-      if (producer !== 0 && of.origin?.id !== of.source.id) nameSource(entry, producer, of, raised, through);
+      // Before its first run, which one message may carry for several consumers. What is told as missing is told once, also to one that goes on in another process.
+      const isUnmade = of.origin?.id === of.source.id;
+      if (producer !== 0 || missing > 0)
+        nameSource(entry, isUnmade ? 0 : producer, of, isUnmade ? 0 : raised, through, missing);
       return this.#missing(entry, missing);
     }
     const reached = of.origin === undefined ? raised : through;
@@ -284,7 +286,7 @@ export class Reception {
     const { impaired } = entry;
     entry.impaired = undefined;
     const error =
-      impaired ?? new JechoError("MODULATOR_RESTARTED", "it goes on at another place, or was installed anew");
+      impaired ?? new JechoError("MODULATOR_RESTARTED", "it goes on elsewhere, or was installed anew");
     if (isApplications) listener.notify({ is: "impaired", endpoint: id, error });
   }
 
@@ -297,17 +299,21 @@ export class Reception {
   }
 }
 
-/** Tells the application the source of the runs under this producer's number, and their position, where that is news. */
+/**
+ * Tells the application the source of the runs under this producer's number, and their position, where that is news: as it is where events up to there are
+ * missing.
+ */
 function nameSource(
   { named, id: endpoint, listener }: ConsumerEndpoint,
   producer: number,
   { source, origin }: Counting,
   raised: number,
   through: number,
+  missing = 0,
 ): void {
   const { urgent } = source;
   const key = keyOf(producer, urgent);
-  if (named.get(key) === source) return;
+  if (missing === 0 && named.get(key) === source) return;
   named.set(key, source);
   const ids = { source: source.id, origin: origin?.id ?? 0n };
   listener.notify({ is: "source", endpoint, producer, urgent, ...ids, raised, through });

@@ -80,8 +80,6 @@ export interface CountedRun {
 
 const ALL_NEW: CountedRun = { had: 0, missing: 0 };
 
-/** Most time by which the word on a source's end is late. By then a consumer knows the sources that were there when it began. */
-const LATE_MS = 2000;
 /** Incarnations that a consumer remembers. */
 const MOST_INCARNATIONS = 4096;
 
@@ -217,7 +215,7 @@ export class Tracker {
   /**
    * The source goes on behind this event.
    *
-   * @param agoMs how long ago it ended; 0 where that is not known
+   * @param agoMs how long ago it ended, at most; 0 where that is not known
    * @returns number of events that never came
    */
   place(
@@ -228,7 +226,7 @@ export class Tracker {
     through = 0,
     agoMs = 0,
   ): number {
-    const endedBefore = agoMs > 0 && performance.now() - agoMs < this.#since + LATE_MS;
+    const endedBefore = agoMs > 0 && performance.now() - agoMs < this.#since;
     // Nothing was made of the source yet; or it has ended, and nothing more will be made of it.
     if (origin !== undefined && origin.id === source.id) {
       const known = this.#knownOf(origin, through, endedBefore);
