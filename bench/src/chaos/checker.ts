@@ -192,9 +192,10 @@ export class Account {
    * Nothing more comes of these sources for the time being.
    *
    * @param isFileWhole whether the history's file has all that was to be kept: else modulators begin behind what it has, and make some of it again
+   * @param mayReturnLate whether a producer may have come back when it was waited for no more: what was told as missing may have come with it
    * @returns what was wrong since the last time, and where
    */
-  close(all: readonly Source[], isFileWhole = true): Judgement {
+  close(all: readonly Source[], isFileWhole = true, mayReturnLate = false): Judgement {
     // Events that were raised before somebody had subscribed may have been on their way then.
     let mayMiss = 0;
     for (const source of this.#its(all)) {
@@ -232,8 +233,8 @@ export class Account {
     this.#lost += verdict.lostUntold - verdict.late;
     if (this.#meaning.step === 1 && !this.#meaning.gathers) {
       const more = Math.max(0, verdict.told - this.#missing - mayMiss - verdict.lostWithState);
-      const allowed = Math.min(more, this.#mayBeTold);
-      this.#mayBeTold -= allowed;
+      const allowed = mayReturnLate ? more : Math.min(more, this.#mayBeTold);
+      this.#mayBeTold = Math.max(0, this.#mayBeTold - allowed);
       verdict.overtold = more - allowed + this.#late - verdict.late;
     }
     const isToldToo = this.#category.endsWith("kept");
@@ -342,7 +343,8 @@ export class Account {
       gaps.splice(gaps.indexOf(gap), 1, ...left.filter(({ from, to }) => from <= to));
     }
     const verdict = this.#verdict;
-    verdict[isWithMore ? "repeatedInPart" : "reordered"] += late;
+    // What the former modulator's output lacks may come of the next one, behind what the former made.
+    verdict[isWithMore || isChanging ? "repeatedInPart" : "reordered"] += late;
     verdict[isWithMore || isChanging ? "repeatedInPart" : "duplicated"] += this.#among(from - 1, to) - late;
     this.#missing -= this.#meaning.gathers ? Math.min(1, late) : late;
   }

@@ -148,10 +148,10 @@ export class ConsumerParty {
     for (const { account } of this.#seats) account.lacks(Number.POSITIVE_INFINITY);
   }
 
-  /** Judgements since the last time. @param isFileWhole whether the history's file has all that was to be kept */
-  close(sources: readonly Source[], isFileWhole: boolean): Judgement[] {
+  /** Judgements since the last time, as `Account.close` gives them. */
+  close(sources: readonly Source[], isFileWhole: boolean, mayReturnLate: boolean): Judgement[] {
     const closed = this.#seats.map(({ account, channel }) =>
-      account.close(of(channel, sources), isFileWhole),
+      account.close(of(channel, sources), isFileWhole, mayReturnLate),
     );
     return [...this.#closed.splice(0), ...closed];
   }

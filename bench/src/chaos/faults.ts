@@ -74,6 +74,8 @@ export const FAULTS = {
   delayed: async (world, random) => {
     const cutter = random.pick(world.cutters);
     cutter.delayMs = ABOVE_HOLD_MS;
+    // Both greet each other, and then the producer opens its channels.
+    world.returnsIn(4 * ABOVE_HOLD_MS);
     if (random.next() < 0.5) cutter.cut();
     else await restartGateway(world, random, "SIGKILL");
     await delay(random.between(6000, 10_000));

@@ -74,6 +74,9 @@ export class World {
   #gatewayDied = false;
   /** Its disk has been full: what a gateway could not store of the past is not promised, once another one takes its place. */
   #isForgetful = false;
+  readonly #resumeWindowMs: number;
+  /** Somebody's way is slow since the last `settle`, so that they may come back when they are waited for no more. */
+  #mayReturnLate = false;
   readonly #locks = new Map<object, Promise<unknown>>();
   #nextVisitor = 100;
   #isOver = false;
@@ -86,6 +89,7 @@ export class World {
     producers: readonly ProducerParty[],
     consumers: readonly ConsumerParty[],
     options: WorldOptions,
+    resumeWindowMs: number,
   ) {
     this.folder = folder;
     this.nats = nats;
@@ -94,6 +98,7 @@ export class World {
     this.producers = producers;
     this.consumers = consumers;
     this.#options = options;
+    this.#resumeWindowMs = resumeWindowMs;
     this.#collecting = this.#collect();
   }
 
@@ -142,7 +147,7 @@ export class World {
         ProducerParty.create(i + 1, portOf(i + 1), { ...LOAD, others: othersOf(i + 1), modulates }),
       ),
     );
-    const world = new World(folder, nats, gateways, producers, consumers, options);
+    const world = new World(folder, nats, gateways, producers, consumers, options, resumeWindowMs);
     try {
       for (const consumer of consumers) await consumer.start();
       for (const producer of producers) await producer.start();
@@ -170,6 +175,11 @@ export class World {
   gatewayEnds(hasHandedOn: boolean): void {
     this.#gatewayEnded = true;
     this.#gatewayDied ||= !hasHandedOn;
+  }
+
+  /** Somebody may take so long to come back. */
+  returnsIn(ms: number): void {
+    this.#mayReturnLate ||= ms > this.#resumeWindowMs;
   }
 
   /** The gateway cannot store all that it has. */
@@ -245,7 +255,7 @@ export class World {
       : [...judged.flatMap(({ away }) => away), ...(await this.#derived()).map(lineOf)];
     let endedConsumers = 0;
     for (const consumer of judged) {
-      for (const one of consumer.close(this.#sources(), isFileWhole)) {
+      for (const one of consumer.close(this.#sources(), isFileWhole, this.#mayReturnLate)) {
         add(verdicts[one.category], one.verdict);
         notes.push(...one.notes);
       }
@@ -260,6 +270,7 @@ export class World {
     this.#endedBefore = this.#ended.length;
     this.#gatewayEnded = false;
     this.#gatewayDied = false;
+    this.#mayReturnLate = false;
     await Promise.all(this.#readers.splice(0).map(reader => reader.stop()));
     await this.#eachProducer(producer => producer.resume());
     return { verdicts, isWhole, notes, ended: endedConsumers };
