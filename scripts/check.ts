@@ -10,7 +10,7 @@ import { sharedNames } from "./names.ts";
 interface Result {
   ok: boolean;
   output: string;
-  /** What it has measured. */
+  /** Figure that it has measured. */
   figure?: string;
 }
 

@@ -7,7 +7,7 @@ import { importsOf, packageOf } from "./layering.ts";
 /** Files that a circle of types has at most. A circle of values is one too many. */
 const MOST_TYPES = 8;
 
-/** What each file imports of the others. */
+/** Imports of each file, from among the others. */
 export type Imports = ReadonlyMap<string, readonly string[]>;
 
 /** Groups of files in which each imports every other, directly or by way of others; the largest first. */

@@ -12,7 +12,7 @@ interface Manifest {
 const root = fileURLToPath(new URL("..", import.meta.url));
 
 const packages = ["shared", "modulators", "client", "react", "server", "apps/jecho", "apps/create-jecho"];
-/** What belongs to the packages and is not compiled: documents, and modulators, for a modulator's source is known by its very text. */
+/** Files of the packages that are not compiled: documents, and modulators, for a modulator's source is known by its very text. */
 const asTheyAre = [
   "{shared,modulators,client,server}/src/generated/*.mjs",
   "modulators/standard/*.{js,d.ts}",
@@ -20,7 +20,7 @@ const asTheyAre = [
   "apps/create-jecho/template/*",
   "modulators/docs/*.md",
 ];
-/** What it says is about the sources. */
+/** Document that is about the sources. */
 const ofTheRepository = "modulators/docs/papers.md";
 /** The repository that a package is published from, which npm compares with where its provenance says that it was built. */
 const { GITHUB_SERVER_URL, GITHUB_REPOSITORY } = process.env;
@@ -28,7 +28,7 @@ const published =
   GITHUB_REPOSITORY === undefined
     ? {}
     : { repository: { type: "git", url: `git+${GITHUB_SERVER_URL}/${GITHUB_REPOSITORY}.git` } };
-/** Of the workspace only. */
+/** Manifest fields of the workspace only. */
 const left = ["private", "scripts", "devDependencies"];
 
 function copy(file: string, folder: string, to = file): void {
@@ -37,7 +37,7 @@ function copy(file: string, folder: string, to = file): void {
   copyFileSync(join(root, file), target);
 }
 
-/** What TypeScript 5.2, or a later one with the library of ES2022, does not know in declarations, and what says the same to any. */
+/** Declarations that TypeScript 5.2, or a later one with the library of ES2022, does not know, and what says the same to any. */
 const NEWER: readonly (readonly [newer: RegExp, known: string])[] = [
   [/\bUint8Array<ArrayBuffer>/g, 'ReturnType<Uint8ArrayConstructor["of"]>'],
   [/\b(Uint8Array|DataView)<ArrayBufferLike>/g, "$1"],
@@ -49,7 +49,7 @@ const NEWER: readonly (readonly [newer: RegExp, known: string])[] = [
 ];
 
 /**
- * What the compiler leaves as it was: the names of modules that are loaded by their URL (workers, children), where
+ * Renames what the compiler leaves as it was: the names of modules that are loaded by their URL (workers, children), where
  * declarations refer to others, and types that are newer than many a compiler.
  */
 function renameCompiled(folder: string): void {
@@ -81,7 +81,7 @@ function removeUnread(folder: string, { exports = {} }: Manifest): void {
   for (const file of unread) rmSync(join(folder, file));
 }
 
-/** Where a package's faces are once they are compiled. */
+/** Paths of a package's faces once they are compiled. */
 function compiledFaces(value: unknown): unknown {
   if (typeof value === "string") return value.replace(/\.ts$/, ".js");
   return Object.fromEntries(

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-/** What programs import, with the source that it is. */
+/** Faces that programs import, each with its source. */
 export const FACES: Readonly<Record<string, string>> = {
   "@jecho/client": "client/src/mod.ts",
   "@jecho/client/fbs": "client/src/fbs.ts",
@@ -25,7 +25,7 @@ export interface Exported {
   readonly from: string;
 }
 
-/** What a compiled face exports. */
+/** Names that a compiled face exports. */
 export function exportedBy(face: string): Exported[] {
   const text = readFileSync(face, "utf8");
   const handedOn = [...text.matchAll(/^export (?:type )?\{([^}]*)\} from "([^"]+)"/gm)].flatMap(

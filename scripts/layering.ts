@@ -52,7 +52,7 @@ function ruleOf(file: string): Rule | undefined {
 
 /** One module that a file imports, exports from, or loads. */
 export interface Import {
-  /** What stands between the quotes. */
+  /** Text between the quotes. */
   readonly specifier: string;
   /** Whether only types are taken from it, so that it is not loaded. */
   readonly isType: boolean;
@@ -68,7 +68,7 @@ export function importsOf(source: string): Import[] {
   }));
 }
 
-/** What a package exports: the files of each face, `./internal` say, as they stand in its package.json. */
+/** Exports of a package: the files of each face, `./internal` say, as they stand in its package.json. */
 export type Faces = Readonly<Record<string, readonly string[]>>;
 
 /**

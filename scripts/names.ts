@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 /**
- * What may have a name twice: a package's type of the same thing for another audience.
+ * Names that may be there twice: for a package's type of the same thing for another audience.
  *
  * - `Modulator`, `FifoModulator`: what modulators extend, as text in a sandbox, and as TypeScript sees it from outside
  * - `ModulatorEnvironment`: the same class for pages and for Node, at the face of each

@@ -30,9 +30,9 @@ export interface PagesReport {
   firstPageBytes: number;
   /** The same of all packages. */
   fullBytes: number;
-  /** What TypeScript 5.2 found wrong with the declarations; "" where that is nothing. */
+  /** Errors that TypeScript 5.2 found in the declarations; "" where there are none. */
   declarations: string;
-  /** What went wrong, by bundler; "" where nothing did. */
+  /** Errors of the builds, by bundler; "" where there were none. */
   readonly built: Record<string, string>;
 }
 
@@ -48,14 +48,14 @@ const SOURCES = [
   ),
 ];
 
-/** What is built with, by bundler. */
+/** Packages that are built with, by bundler. */
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   esbuild: ["esbuild@0.28.2"],
   webpack: ["webpack@5.112.2"],
   vite: ["vite@8.3.8"],
   next: ["next@16.4.6", "react@19.3.1", "react-dom@19.3.1"],
 };
-/** What a page loads when it is needed, as it is imported. */
+/** Modules that a page loads when they are needed, as they are imported. */
 const LATER = [
   "./page-here.js",
   "../producer/producing.js",
@@ -136,7 +136,7 @@ function bytesOf(program: string, folder: string): number {
   return gzipSync(readFileSync(join(folder, "measured.js")), { level: 9 }).length;
 }
 
-/** What the oldest compiler says of the packages' declarations, which are installed in the folder. */
+/** Errors that the oldest compiler finds in the packages' declarations, which are installed in the folder. */
 function checkDeclarations(folder: string): string {
   writeFileSync(join(folder, "faces.ts"), FACES);
   // Node's types, which a bundler brings along, are nothing that a page has.

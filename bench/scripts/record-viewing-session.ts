@@ -17,7 +17,7 @@ const { values } = parseArgs({
   },
 });
 const durationMs = 1000 * Number(values.seconds);
-/** What the simulation sends is not recorded; the fewer it sends, the less is to be drawn meanwhile. */
+/** Steps of the simulation, whose events are not recorded; the fewer it sends, the less is to be drawn meanwhile. */
 const STEPS_PER_SECOND = 0.2;
 /** Between two moves of the mouse. */
 const MOVE_MS = 33;

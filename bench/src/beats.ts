@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { summarise } from "./statistics.ts";
 
-/** What one of a beat's works cost, in microseconds. */
+/** Cost of one of a beat's works, in microseconds. */
 export interface Cost {
   /** CPU time of the thread that this runs in: the work, and all that comes to this thread of it before the next beat. */
   readonly thread: number;
@@ -48,7 +48,7 @@ export async function costsOf<K extends string>(
   return Object.fromEntries(costs) as Record<K, Cost>;
 }
 
-/** What does one beat, and tells what it cost. */
+/** Makes a function that does one beat, and tells what it cost. */
 async function beating(beatMs: number, times: number): Promise<(work?: () => void) => Promise<Cost>> {
   // The system's count for a thread is exact when that has just slept.
   await delay(beatMs);

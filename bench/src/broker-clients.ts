@@ -5,7 +5,7 @@ import { connect, type Socket } from "node:net";
  * what is measured.
  */
 
-/** What asks, and what answers. */
+/** Topics of questions, and of their answers. */
 export const TOPICS = { question: "question", answer: "answer" } as const;
 
 /** A connection to one broker. */

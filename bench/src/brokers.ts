@@ -13,12 +13,12 @@ const START_TIMEOUT_MS = 5000;
 export interface Broker {
   readonly name: "nats" | "mosquitto";
   readonly process: Process;
-  /** Of its WebSocket, and of its own protocol over TCP. */
+  /** Port of its WebSocket, and that of its own protocol over TCP. */
   readonly port: number;
   readonly tcpPort: number;
 }
 
-/** Those that can be had on this machine; about the others there is a note. */
+/** Starts the brokers that can be had on this machine; about the others there is a note. */
 export async function startBrokers(report: Report, processes: Process[]): Promise<Broker[]> {
   const brokers: Broker[] = [];
   for (const start of [startNats, startMosquitto]) {

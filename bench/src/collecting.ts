@@ -1,6 +1,6 @@
 // Loaded before a program of others that is to say what it holds, and not what it has not got round to throwing away.
 
-/** What asks for it. */
+/** Signal for a garbage collection. */
 export const COLLECT_SIGNAL = "SIGUSR2";
 
 // Only where the process was started for it: whoever imports the name alone keeps Node's own way with the signal.

@@ -12,7 +12,7 @@ export interface Server {
   readonly port: number;
 }
 
-/** What one server did in one round. All of its events have been delivered to everyone by the end. */
+/** Load of one server in one round. All of its events have been delivered to everyone by the end. */
 export interface Load {
   readonly deliveries: number;
   readonly seconds: number;

@@ -3,11 +3,11 @@ import { mqttConnect, mqttPublish, mqttSubscribe } from "./broker-clients.ts";
 import type { Counting } from "./delivery-counter.ts";
 import { clientFrame, OPCODE } from "./raw-websocket.ts";
 
-/** What a subscriber and a producer say to one kind of server, in its own protocol. */
+/** Messages of a subscriber and a producer to one kind of server, in its own protocol. */
 export interface Dialect {
   readonly path: string;
   readonly protocol?: string;
-  /** What a subscriber sends behind the handshake. */
+  /** Bytes that a subscriber sends behind the handshake. */
   readonly greeting?: Uint8Array;
   /** Is the subscription in force, seeing all messages so far? */
   isReady(messages: readonly Buffer[]): boolean;

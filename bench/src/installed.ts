@@ -10,7 +10,7 @@ const run = promisify(execFile);
 const CACHE = fileURLToPath(new URL("../.cache", import.meta.url));
 const INSTALL_TIMEOUT_MS = 300_000;
 
-/** What stands in the way is told, and the run goes on without it. */
+/** Missing peer: the reason is told, and the run goes on without it. */
 export class MissingPeer extends Error {}
 
 /** A program that is no npm package, and what it needs in its environment. */

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { arch, cpus, release, totalmem, type } from "node:os";
 
-/** Where a run was made, for whoever reads its numbers later. */
+/** Machine that a run was made on, for whoever reads its numbers later. */
 export interface Machine {
   readonly date: string;
   readonly system: string;
@@ -28,7 +28,7 @@ export function describeMachine(date: Date): Machine {
   };
 }
 
-/** Of an installed package. Many do not export their package.json, so it is looked for above their main file. */
+/** Version of an installed package. Many do not export their package.json, so it is looked for above their main file. */
 function versionOf(name: string): string {
   const folders = createRequire(import.meta.url).resolve.paths(name) ?? [];
   for (const folder of folders) {

@@ -10,7 +10,7 @@ export interface Axis {
 
 /** Lines over a common axis: the median of each point, and the range that half of its rounds lie in. */
 export interface Plot {
-  /** Of its file, without the ending. */
+  /** Name of its file, without the ending. */
   readonly name: string;
   readonly title: string;
   readonly x: Axis;

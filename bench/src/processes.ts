@@ -216,7 +216,7 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** What this process has started, and still runs. */
+/** Processes that this one has started, and that still run. */
 export function childrenOf(pid: number): number[] {
   return parentsOfAll()
     .filter(([, parent]) => parent === pid)
@@ -254,7 +254,7 @@ function parentOf(pid: string): number {
   }
 }
 
-/** What `/proc/PID/stat` says behind the name, which may contain blanks and brackets. */
+/** Fields of `/proc/PID/stat` behind the name, which may contain blanks and brackets. */
 function statOf(pid: number | string): string[] {
   const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
   return stat.slice(stat.lastIndexOf(")") + 2).split(" ");

@@ -17,7 +17,7 @@ type Take = (bytes: Uint8Array, from: number, to: number) => void;
 
 export interface RawWebSocket {
   readonly socket: Socket;
-  /** What gets the bytes behind the handshake; may be changed at any time. */
+  /** Function that gets the bytes behind the handshake; may be changed at any time. */
   take: Take;
 }
 

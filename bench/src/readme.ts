@@ -4,12 +4,12 @@ import type { Machine } from "./machine.ts";
 import { type Plot, svgOf } from "./plot.ts";
 import { formatTable, type MissingRow, type Row } from "./report.ts";
 
-/** Of one suite, as the README shows it. */
+/** Result of one suite, as the README shows it. */
 export interface SuiteResult {
   readonly suite: string;
   /** A short run. */
   readonly quick: boolean;
-  /** What it took. */
+  /** Time that it took. */
   readonly seconds: number;
   readonly rows: readonly Row[];
   readonly missing: readonly MissingRow[];

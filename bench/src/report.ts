@@ -1,7 +1,7 @@
 import type { Plot } from "./plot.ts";
 import { type Summary, summarise } from "./statistics.ts";
 
-/** What a row has to reach. */
+/** Goal that a row has to reach. */
 export interface Goal {
   readonly sense: "at most" | "at least";
   readonly value: number;
@@ -40,7 +40,7 @@ const NAME = /^[a-z0-9]+\.[a-z0-9_]+$/;
 export class Report {
   readonly rows: Row[] = [];
   readonly missingRows: MissingRow[] = [];
-  /** What a reader of the numbers should know. */
+  /** Remarks that a reader of the numbers should know. */
   readonly notes: string[] = [];
   readonly plots: Plot[] = [];
   readonly #print: (line: string) => void;

@@ -1,6 +1,6 @@
 import type { Report } from "./report.ts";
 
-/** What every suite is given. */
+/** Context that every suite is given. */
 export interface Context {
   readonly report: Report;
   /** A short run: fewer rounds, shorter ones. */

@@ -14,7 +14,7 @@ export function timeOf(work: () => unknown, ms: number): number {
   return (1000 * (now - start)) / times;
 }
 
-/** What the last work gave: something that is kept cannot be optimised away. */
+/** Result of the last work: something that is kept cannot be optimised away. */
 const kept: { result: unknown } = { result: undefined };
 
 /**

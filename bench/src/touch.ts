@@ -1,7 +1,7 @@
 import type { ObjectName } from "./objects.ts";
 
 /*
- * What a handler does with an event: it reads everything. Each serialiser gets this module anew (by a query of its own behind
+ * Work of a handler on an event: it reads everything. Each serialiser gets this module anew (by a query of its own behind
  * the name), for a program that reads events reads those of one serialiser, and the engine learns their one shape.
  */
 

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
-/** What Vitest writes about a run, as far as it is of interest here. */
+/** Report that Vitest writes about a run, as far as it is of interest here. */
 export interface VitestReport {
   readonly numTotalTests: number;
   readonly numFailedTests: number;

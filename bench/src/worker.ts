@@ -1,4 +1,4 @@
-/** What goes to a worker and comes back. */
+/** Call that goes to a worker; an `Answer` comes back. */
 export interface Call {
   readonly id: number;
   readonly method: string;

@@ -3,9 +3,9 @@ import { runChaos } from "../src/chaos/chaos.ts";
 import { CATEGORIES } from "../src/chaos/checker.ts";
 import { FAULT_NAMES, type FaultName } from "../src/chaos/faults.ts";
 
-/** What the gateway and its clients do not promise yet (docs/delivery.md): the benchmark tells of it, the test does not do it. */
+/** Faults for which the gateway and its clients promise nothing yet (docs/delivery.md): the benchmark tells of them, the test does not do them. */
 const NOT_YET: readonly FaultName[] = ["disk-full", "bit-flipped-in-file", "bit-flipped-on-wire"];
-/** What takes long, and what is like another one: the benchmark does that. */
+/** Faults that take long, or are like another one: the benchmark does those. */
 const TOO_MANY: readonly FaultName[] = [
   "gateway-stopped",
   "gateways-restarted-in-turn",

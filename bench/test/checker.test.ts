@@ -16,7 +16,7 @@ const sourceOf = (due: number, more: Partial<Source> = {}): Source => ({
   ...more,
 });
 
-/** Of a consumer that subscribed at 1. */
+/** Account of a consumer that subscribed at 1. */
 function accountOf(meaning: MeaningName): Account {
   const account = new Account("one", "chaos/kept", meaningOf(meaning));
   account.subscribed(1);

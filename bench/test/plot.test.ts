@@ -22,7 +22,7 @@ const plot: Plot = {
 
 type Point = { x: number; y: number };
 
-/** Where the points of the series whose marks are circles lie, in pixels; its mark in the legend comes last. */
+/** Points of the series whose marks are circles, in pixels; its mark in the legend comes last. */
 function circles(svg: string): Point[] {
   return [...svg.matchAll(/<circle cx="([\d.]+)" cy="([\d.]+)"/g)].map(([, x, y]) => ({
     x: Number(x),

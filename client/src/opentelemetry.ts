@@ -18,7 +18,7 @@ export interface OpenTelemetryOptions {
   readonly every?: number;
 }
 
-/** Of a longer run only the newest events are looked at: a modulator may make one event of a million. */
+/** Most events of a run that are looked at, the newest ones: a modulator may make one event of a million. */
 const MOST_OF_RUN = 1024;
 
 type Identity = Pick<TracedEvent, "source" | "urgent" | "raised">;

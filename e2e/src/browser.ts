@@ -6,7 +6,7 @@ import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Browser, chromium } from "@playwright/test";
 
-/** Where a browser was found. */
+/** Place where a browser was found. */
 export type BrowserPlace = "environment" | "playwright" | "system" | "package";
 
 /** A Chromium, and how it has to be started. */

@@ -16,7 +16,7 @@ export interface ViewUpdate {
   readonly events: { readonly step: number; readonly layer: number; readonly isNew: boolean }[];
 }
 
-/** What crosses a page's connection, in its order, read with the protocol's own parser. */
+/** Frames that cross a page's connection, in their order, read with the protocol's own parser. */
 export class Wire {
   /** All changes of views since the page was opened, the oldest first. */
   readonly updates: ViewUpdate[] = [];

@@ -39,7 +39,7 @@ class Cluster {
   }
 }
 
-/** What a page has of each view: the steps without a gap or a repeat, and how many it was told it misses. */
+/** Standing of each view of a page: the steps without a gap or a repeat, and how many it was told it misses. */
 async function standing(page: Page): Promise<unknown[]> {
   return Promise.all(
     KINDS.map(async kind => {

@@ -44,7 +44,7 @@ export function view(page: Page, kind: string): Locator {
   return page.locator(`[data-view="${kind}"]`);
 }
 
-/** What a view says of the data that it has drawn. */
+/** Attribute of a view on the data that it has drawn. */
 export async function drawn(page: Page, kind: string, what: string): Promise<string> {
   return (await view(page, kind).getAttribute(`data-${what}`)) ?? "";
 }

@@ -6,7 +6,7 @@ import { build } from "vite";
 import "../pages/places/main.ts";
 
 const PAGE = fileURLToPath(new URL("../pages/places/", import.meta.url));
-/** Where the page is once `gateway` is there. Each of Playwright's workers has its own, since each builds it. */
+/** Folder of the page once `gateway` is there. Each of Playwright's workers has its own, since each builds it. */
 export const DIST = `${PAGE}dist/${process.env["TEST_PARALLEL_INDEX"] ?? 0}/`;
 
 export const HEARTBEAT_MS = 1000;

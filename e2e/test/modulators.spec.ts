@@ -6,7 +6,7 @@ import { build } from "vite";
 const FOLDER = fileURLToPath(new URL("../../modulators/test/page/", import.meta.url));
 const CASE_MS = 120_000;
 
-/** What the page with the suites has for tests. */
+/** Members that the page with the suites has for tests. */
 interface SuitesPage {
   readonly runSuite?: (
     suite: string,

@@ -5,7 +5,7 @@ import { startCutter } from "../src/cutter.ts";
 import { killSharedWorkers } from "../src/shared-workers.ts";
 import { drawn, expect, lastSeen, nextStep, noted, seen, show, test, view } from "./fixtures.ts";
 
-/** What a simulation says of itself, or what a test has to say in its place. */
+/** Status that a simulation tells of itself, or that a test has to tell in its place. */
 const STATUS: Status = {
   step: 0,
   time: 0,

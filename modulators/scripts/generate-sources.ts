@@ -29,7 +29,7 @@ const STANDARD = [
 
 /** The text of the world, and QuickJS, which the programs have beside them. */
 const BESIDE = /generated\/(?:world|quickjs)\.mjs$/;
-/** What QuickJS' module of WebAssembly asks for in Node alone. Node's way to load it is not needed: its bytes are in its text. */
+/** Code that QuickJS' module of WebAssembly needs in Node alone. Node's way to load it is not needed: its bytes are in its text. */
 const OF_NODE = ["globalThis.process?.versions?.node", 'import("module")'];
 
 /** Modulators that bring libraries along: their text travels, so it had better be short. */

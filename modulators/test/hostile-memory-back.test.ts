@@ -20,12 +20,12 @@ const PEACEFUL = 24;
 const FIRST_CYCLES = 4;
 const FURTHER_CYCLES = 4;
 /**
- * What the hostile modulators of one cycle had. If memory did not come back, the further cycles would leave four times as much behind, and
+ * Memory that the hostile modulators of one cycle had. If memory did not come back, the further cycles would leave four times as much behind, and
  * those that were removed in peace twice as much by themselves. Spare sandboxes, and garbage that is not collected yet, are less.
  */
 const BOUND_MIB = HOSTILE.length * LIMIT_MIB;
 
-/** What the process holds that the host is, or that it is a thread of. */
+/** Memory of the process that the host is, or is a thread of. */
 function residentMiB({ host }: Rig): number {
   const status = readFileSync(`/proc/${host.stats.pid ?? "self"}/status`, "utf8");
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;

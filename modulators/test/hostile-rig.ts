@@ -70,7 +70,7 @@ export async function besideNeighbour(limits: Partial<Limits> = USUAL) {
     return { code: "alive", message: "", derived };
   }
 
-  /** What an expression in the modulator's world gives, as text. */
+  /** The value of an expression in the modulator's world, as text. */
   async function found(expression: string, before = ""): Promise<string> {
     const body = `static output = { name: "Finding", description: { text: "string" } };
       enqueue(event) { super.enqueue({ text: String(${expression}) }); }`;

@@ -10,7 +10,7 @@ type Version = Type<Event>;
 
 const typeOf = (text: string): Version => typeFromFbs<Event>(`${text} root_type GridData;`);
 
-/** What the modulators of these tests were written for. */
+/** The input type that the modulators of these tests were written for. */
 const INPUT = `table Place { latitude: double; longitude: double; }
 table GridData { step: int; layer: int; mean: double; run: string; values: [float]; origin: Place; }
 root_type GridData;`;

@@ -7,7 +7,7 @@ import { modulator, Rig, USUAL } from "./rig.ts";
 
 const INSTALLATIONS = 6;
 
-/** What the producer is to do when some time has passed: it has when the test says so. */
+/** A clock for what the producer is to do when some time has passed: it has when the test says so. */
 class Timers implements HostClock {
   readonly #due = new Set<() => void>();
 

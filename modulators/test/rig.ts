@@ -14,7 +14,7 @@ export type PlaceName = "local" | "compiled" | "isolated-vm" | "quickjs";
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** Where a suite that runs once for each place is to run now. */
+    /** The place where a suite that runs once for each place is to run now. */
     modulatorPlace?: PlaceName;
   }
 }
@@ -72,9 +72,9 @@ export class Rig implements AsyncDisposable {
   readonly removed = new Map<number, JechoError>();
   /** Tags of the runs that all modulators have seen to their end. */
   readonly done: string[] = [];
-  /** Of each run that was handed out: whether it is its turn's last one. */
+  /** Whether each run that was handed out is its turn's last one. */
   readonly isLast: boolean[] = [];
-  /** What modulators have been through, and how many runs each had made by then, in order. */
+  /** Stretches that modulators have been through, and how many runs each had made by then, in order. */
   readonly seen: { readonly derived: number; readonly of: Provenance; readonly runs: number }[] = [];
   /** Each rate that a modulator told of, in order. */
   readonly rates: (readonly [derived: number, perSecond: number])[] = [];
@@ -89,7 +89,7 @@ export class Rig implements AsyncDisposable {
   #derived = 100;
   #step = 0;
 
-  /** What modulators called, in order. */
+  /** Calls that modulators made, in order. */
   readonly calls: { readonly name: string; readonly values: readonly Value[] }[] = [];
 
   constructor({

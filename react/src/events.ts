@@ -19,7 +19,7 @@ export interface UseEventsOptions<T> extends Omit<SubscribeOptions, "signal"> {
   readonly onEvent?: (event: T, info: EventInfo) => unknown;
 }
 
-/** What `useEvents` knows. */
+/** State of `useEvents`. */
 export interface EventsState<T> {
   /** The newest event; undefined before the first, and with `keep: 0`. */
   readonly latest: T | undefined;
@@ -34,10 +34,10 @@ export interface EventsState<T> {
 }
 
 const CONNECTING: Status = { state: "connecting", since: 0 };
-/** Of no subscription yet. */
+/** State while there is no subscription yet. */
 const NONE = { latest: undefined, events: [], missed: 0, status: CONNECTING, consumer: undefined };
 
-/** What makes two modulators the same: React is given a new object at each rendering. */
+/** Key that is equal where two modulators are the same: React is given a new object at each rendering. */
 function keyOf(modulator: Modulator | undefined): string {
   if (modulator === undefined) return "";
   const { source, parameters, key, objects = {}, lazy } = modulator;

@@ -7,7 +7,7 @@ import {
 } from "@jecho/client";
 import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from "react";
 
-/** What `useProducer` knows. */
+/** State of `useProducer`. */
 export interface OpenedProducer<T> {
   /** The producer, once it is open. */
   readonly producer: Producer<T> | undefined;
@@ -56,7 +56,7 @@ export function useProducer<T>(
 const NOTHING_WANTED: Demand = { consumers: 0, derived: [], total: 0, mostPerSecond: 0 };
 const nothing = (): void => {};
 
-/** What consumers want of a producer now: compute nothing that nobody looks at. @param producer by `useProducer`; undefined for none yet */
+/** Present demand of consumers for a producer's events: compute nothing that nobody looks at. @param producer by `useProducer`; undefined for none yet */
 export function useDemand(producer: Pick<Producer<unknown>, "demand" | "onDemand"> | undefined): Demand {
   const subscribe = useCallback((changed: () => void) => producer?.onDemand(changed) ?? nothing, [producer]);
   return useSyncExternalStore(

@@ -117,7 +117,7 @@ export function useReconnect(): () => void {
   return useContext(ProvidedContext).reconnect ?? nothing;
 }
 
-/** What has a status: a session, or a consumer. */
+/** A session or consumer, which has a status. */
 interface HasStatus {
   readonly status: Status;
   onStatus(listener: (status: Status) => void): () => void;

@@ -10,7 +10,7 @@ const files = globSync("**/*.{md,ts,mjs}", { cwd: root, exclude: path => skipped
 );
 const documents = files.filter(file => file.endsWith(".md"));
 
-/** What one of these forms finds in the documents, with where it stands. */
+/** Matches of one of these forms in the documents, with where each stands. */
 function found(
   form: RegExp,
   among: readonly string[],

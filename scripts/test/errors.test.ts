@@ -30,7 +30,7 @@ test("the errors' page has each code of the table, in the part that it belongs t
 
 /** A code as a test expects it: as a text, or the beginning of one; by the table; or in what a command prints. */
 const expected = (code: string) => new RegExp(`["\`]${code}\\b|ERRORS\\.${code}\\b|\\b${code}: `);
-/** It names all codes, and provokes none. */
+/** Test that names all codes, and provokes none. */
 const OF_THE_TABLE = "shared/test/names-and-errors.test.ts";
 
 test("each code is expected by a test", () => {

@@ -62,7 +62,7 @@ function blocksOf(document: string, language: string): string[] {
 /** Each fragment is a block of its own, in which no import can stand. */
 const IMPORTS = /^import .*\n/gm;
 
-/** What stands around the fragments of code in the documents. */
+/** Declarations that stand around the fragments of code in the documents. */
 const TAKEN_FOR_GRANTED = [
   `import * as jecho from "@jecho/client";`,
   `import { FifoModulator } from "@jecho/client/moe";`,

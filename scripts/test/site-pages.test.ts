@@ -8,7 +8,7 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 const pages = pagesOf(root, join(root, ".cache/docs/pages"));
 const page = (path: string) => pages.find(one => one.path === path)?.text;
 
-/** What is of one folder alone. */
+/** Documents that are of one folder alone. */
 const NO_PAGES = ["apps/atmosphere/data/README.md", "apps/create-jecho/template/README.md"];
 
 test("every document of the repository is a page of the site", () => {

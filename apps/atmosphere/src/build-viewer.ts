@@ -7,12 +7,12 @@ import { promisify } from "node:util";
 
 const SOURCE_FOLDER = fileURLToPath(new URL("../viewer/", import.meta.url));
 
-/** Where the built viewer lies. */
+/** Folder of the built viewer. */
 export const VIEWER_FOLDER = join(SOURCE_FOLDER, "dist");
 
 const STAMP = ".built-from";
 
-/** What the built page is made of, besides the lock file's packages. */
+/** Inputs of the built page, besides the lock file's packages. */
 const INPUTS = [
   "viewer/index.html",
   "viewer/vite.config.ts",

@@ -81,7 +81,7 @@ export function findCommand(name: string, folders: readonly string[]): string | 
 }
 
 interface NatsServerOptions {
-  /** Where it keeps what it stores; one that is started again with the same folder has it still. */
+  /** Folder of what the server stores; a server that is started again with the same folder has it still. */
   readonly folder: string;
   /** Port on this machine; by default a free one. */
   readonly port?: number;
@@ -122,7 +122,7 @@ export class NatsServer {
     return new NatsServer(child, await ready);
   }
 
-  /** Where clients reach it. */
+  /** Address for clients. */
   get address(): string {
     return `127.0.0.1:${this.port}`;
   }

@@ -17,7 +17,7 @@ const { values } = parseArgs({
     seed: { type: "string", default: "1" },
     /** Viewers' modulators that it runs; the others run beside the gateway or with the viewers. Default: all. */
     modulators: { type: "string" },
-    /** Where its state is kept, and what it goes on from where there is such a file. Default: it is not kept. */
+    /** File that keeps its state, and that it goes on from where there is one. Default: the state is not kept. */
     checkpoint: { type: "string" },
     /** A file with the token that it shows to the gateway. Default: none. */
     token: { type: "string" },

@@ -190,7 +190,7 @@ export class Simulation {
     return [...new Set(subjects)].sort();
   }
 
-  /** Who changes a view does not wait for a step that is long in coming. */
+  /** Publishes the field for a changed view where the next step is long in coming. */
   #publishSoon(): void {
     const slow = this.#paused || 1000 / this.#speed >= SLOW_STEP_MS;
     if (!slow || this.#republish !== undefined) return;

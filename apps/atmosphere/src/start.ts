@@ -105,7 +105,7 @@ async function orEnd<T>(started: Promise<T>): Promise<T> {
   }
 }
 
-/** Where other devices of the network reach the page, if the gateway listens at all of this machine's addresses. */
+/** Addresses at which other devices of the network reach the page, if the gateway listens at all of this machine's addresses. */
 function networkAddresses(): string[] {
   return networkHosts().map(host => pageAt(`${host}:${portOf(address)}`));
 }

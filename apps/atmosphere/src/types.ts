@@ -55,7 +55,7 @@ export const Status = type("Status", {
       by: "string",
     },
   ],
-  /** What the newest steering command did, or why it was refused. */
+  /** Effect of the newest steering command, or why it was refused. */
   notice: "string",
   /** Subject of who gave that command; "" at a gateway that knows no users. */
   noticeBy: "string",
@@ -71,7 +71,7 @@ export type Status = typeof Status extends Type<infer T> ? T : never;
 export type StatusSource = Status["sources"][number];
 
 /**
- * What viewers ask of the simulation. Commands: `pause`, `resume`, `speed` (value: steps per second), `month` (value: 0 to
+ * Requests of viewers to the simulation. Commands: `pause`, `resume`, `speed` (value: steps per second), `month` (value: 0 to
  * 12), `source` (latitude, longitude in degrees, layer, amount in ppmv per day), `remove` (value: the number of a source).
  */
 export const Steering = type("Steering", {

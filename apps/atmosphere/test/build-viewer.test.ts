@@ -51,7 +51,7 @@ test("the service worker keeps every program that those which it keeps import", 
   }
 });
 
-/** What the page needs and is not there; a page that was replaced while it was looked at is looked at again. */
+/** Files that the page needs and that are not there; none for a page that was replaced meanwhile, which is looked at again. */
 async function missingOf(folder: string): Promise<string[]> {
   const read = (): Promise<string> =>
     readFile(join(folder, "index.html"), "utf8").catch((error: Error) => error.message);

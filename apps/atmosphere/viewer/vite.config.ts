@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import react from "@vitejs/plugin-react";
 import { defineConfig, type Plugin } from "vite";
 
-/** What a page needs to start, besides itself. Its workers are bundled apart from it, so they are known by their names. */
+/** Files that a page needs to start, besides itself. Its workers are bundled apart from it, so they are known by their names. */
 const STARTS = /(^|\/)(index|producing|shared-worker|land-110m)-[^/]+\.(js|css|json)$/;
 const PUBLIC = ["/", "/favicon.svg", "/manifest.webmanifest", "/icon-192.png"];
 

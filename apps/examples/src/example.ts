@@ -2,7 +2,7 @@ import type { Session } from "@jecho/client";
 
 /** A sample program. */
 export interface Example {
-  /** What it shows, and of which paper it is. */
+  /** Subject of the program, and the paper that it is from. */
   readonly about: string;
   /**
    * @param producing the session of the simulation

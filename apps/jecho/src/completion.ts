@@ -6,7 +6,7 @@ interface Flag {
   readonly says: string;
 }
 
-/** What shells call for each word. `jecho complete` prints a line for each that may stand there, with what it says behind a tab. */
+/** Scripts for shells, which call `jecho complete` for each word. It prints a line for each that may stand there, with what it says behind a tab. */
 const SCRIPTS = {
   bash: `_jecho() {
   local IFS=$'\\n'
@@ -46,7 +46,7 @@ export function addCompletion(
     });
 }
 
-/** What the last of these words may be. */
+/** Words that the last of these may be. */
 async function candidates(
   program: Command,
   words: readonly string[],
@@ -68,7 +68,7 @@ async function candidates(
   return found.filter(({ flag }) => flag.startsWith(last));
 }
 
-/** What may stand behind a command: a value of the option before, one of an argument, or an option. */
+/** Words that may stand behind a command: a value of the option before, one of an argument, or an option. */
 function wordsOf(command: Command, words: readonly string[]): readonly Flag[] {
   const [before = "", last = ""] = words.slice(-2);
   const options = command.createHelp().visibleOptions(command);

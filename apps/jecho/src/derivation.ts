@@ -1,4 +1,4 @@
-/** What `jecho sub` has made of the events before they are sent, and where. */
+/** Modulator that `jecho sub` has run on events before they are sent, and where it runs. */
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { type Modulator, modulatorFrom, modulatorFromFile, type Placement, type Type } from "@jecho/client";

@@ -9,7 +9,7 @@ export interface Finding {
   readonly check: string;
   readonly state: "ok" | "warning" | "failure";
   readonly says: string;
-  /** What to do about it. */
+  /** Advice on what to do about it. */
   readonly todo?: string;
 }
 
@@ -63,7 +63,7 @@ function nodeHere(): Finding {
     : { check: "node", state: "ok", says };
 }
 
-/** What a token says of itself. Whether a gateway takes it is for that to say. */
+/** The claims of a token; only a gateway can say whether it takes it. */
 export function tokenHere(token: string, now: number): Finding {
   const check = "token";
   try {

@@ -7,7 +7,7 @@ interface Keys {
   readonly checking: object;
 }
 
-/** What makes keys. */
+/** Functions that make keys. */
 interface KeyMaker<A extends string> {
   readonly create: (algorithm: A) => Promise<Keys>;
 }

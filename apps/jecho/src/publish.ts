@@ -93,7 +93,7 @@ async function publish(
   });
 }
 
-/** What present producers write there: events of a type that they do not have would be refused. */
+/** Type that present producers write there: events of a type that they do not have would be refused. */
 async function typeAt(channel: EventChannel<Uint8Array>): Promise<Type<Fields> | undefined> {
   const types = await channel.types();
   if (types.length > 1)

@@ -1,10 +1,10 @@
 import type { Writable } from "node:stream";
 import { type Command, InvalidArgumentError } from "commander";
 
-/** What was asked for cannot be done as it was asked; the command line is wrong. */
+/** Error in the command line: what was asked for cannot be done as it was asked. */
 export class UsageError extends Error {}
 
-/** Where output goes: results to `out`, what is said about them to `note`; and what ends a command early. */
+/** Ways out of a command: results go to `out`, what is said about them to `note`; `signal` ends the command early. */
 export interface Screen {
   readonly out: Writable;
   note(line: string): void;

@@ -10,7 +10,7 @@ import type {
 export interface Standing extends ChannelCounts {
   /** The user's part of the channel's name, with `#` and a name or number for what is derived. */
   readonly name: string;
-  /** Of what it is derived; undefined for a channel. */
+  /** Standing of the derived channel; undefined for a channel. */
   readonly derived: DerivedStanding | undefined;
   readonly channel: ChannelStanding;
   readonly rates: Rates | undefined;
@@ -91,7 +91,7 @@ export function amount(value: number): string {
   return `${rest.toFixed(digits)}${UNITS[unit]}`;
 }
 
-/** Where a modulator runs, in a word each: `producer (hosted)`. */
+/** Places where a modulator runs, in a word each: `producer (hosted)`. */
 export function placesText(places: readonly ModulatorPlace[]): string {
   const words = places.map(
     ({ at, tier, code }) =>
@@ -100,7 +100,7 @@ export function placesText(places: readonly ModulatorPlace[]): string {
   return [...new Set(words)].join(", ");
 }
 
-/** What stands behind a list that is not whole; "" for one that is. */
+/** Line that stands behind a list that is not whole; "" for one that is. */
 export function omitted({ of, matching }: GatewayOverview): string {
   return of.length === matching
     ? ""

@@ -77,7 +77,7 @@ function bytesText(bytes: Uint8Array): string {
   return bytes.length <= 16 ? `${bytes.length}: ${shown}` : `${bytes.length}: ${shown} …`;
 }
 
-/** What others wrote must not steer the terminal. */
+/** Quotes a text: what others wrote must not steer the terminal. */
 function quoted(text: string): string {
   return harmless(JSON.stringify(text.length > SHORT_TEXT ? `${text.slice(0, SHORT_TEXT)}…` : text));
 }

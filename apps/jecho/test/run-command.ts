@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 
 const MAIN = fileURLToPath(new URL("../src/main.ts", import.meta.url));
 
-/** What a command has said, and how it ended. */
+/** Output of a command, and how it ended. */
 interface Ran {
   readonly code: number | null;
   readonly out: string;

@@ -16,7 +16,7 @@ export interface ChaosOptions {
   readonly roams?: boolean;
   /** Whether all producers run modulators themselves: one leaves that to others otherwise. */
   readonly allModulate?: boolean;
-  /** What goes wrong: all kinds by default. */
+  /** Kinds of faults: all by default. */
   readonly kinds?: readonly FaultName[];
   /** Faults at once, at most: 3 by default. */
   readonly atOnce?: number;
@@ -26,7 +26,7 @@ export interface ChaosOptions {
   readonly log?: (line: string) => void;
 }
 
-/** What came of all faults of one kind. What went wrong at once is counted for each of the kinds. */
+/** Result of all faults of one kind. What came of several at once is counted for each of their kinds. */
 interface KindResult {
   times: number;
   readonly verdicts: Verdicts;
@@ -38,7 +38,7 @@ export interface ChaosResult {
   readonly verdicts: Verdicts;
   readonly ended: number;
   readonly kinds: ReadonlyMap<FaultName, KindResult>;
-  /** What went wrong where, for whoever looks for the reason. */
+  /** Notes on what went wrong where, for whoever looks for the reason. */
   readonly notes: readonly string[];
   /** Faults that could not be done, and worlds that came to no end. */
   readonly failures: readonly string[];
@@ -114,7 +114,7 @@ class ChaosRun {
     }
   }
 
-  /** What goes wrong, in groups of what does at once. */
+  /** Plan of the faults, in groups of those that happen at once. */
   #plan(faults: number, random: Random): FaultName[][] {
     const plan: FaultName[][] = [];
     for (let left = faults; left > 0; ) {

@@ -1,6 +1,6 @@
 import { type Channel, isKept, type Meaning, NOTICE, NOTICES, URGENT_LIFE } from "./event.ts";
 
-/** What was wrong with what consumers saw, in events that they should have seen. */
+/** Counts of what was wrong with what consumers saw, in events that they should have seen. */
 export interface Verdict {
   /** Events that consumers saw. */
   events: number;
@@ -10,7 +10,7 @@ export interface Verdict {
   reordered: number;
   /** Events that consumers were told to be missing; of one with a modulator, raised events. */
   told: number;
-  /** Of those, the ones that had come, or never were. */
+  /** Events told as missing that had come, or never were. */
   overtold: number;
   /** Events that were counted as lost in an earlier time and came in this one. */
   late: number;
@@ -63,13 +63,13 @@ export interface Source {
   readonly producer: number;
   readonly life: number;
   readonly channel: Channel;
-  /** It offers what modulators need. */
+  /** Whether it offers what modulators need. */
   readonly serves: boolean;
   /** So many events have to come, or to be told: all that it raised, or, once it has been killed, what it was told to be taken. */
   due: number;
   /** So many may come, or be told: all that it raised. */
   raised: number;
-  /** It raises nothing more. */
+  /** Whether it raises nothing more. */
   isOver: boolean;
   /** When events were raised: from the event `n` on, at that time. */
   readonly marks: { readonly n: number; readonly atMs: number }[];
@@ -90,7 +90,7 @@ interface Progress {
   /** The first event that it saw, until it is clear whether that should have been an earlier one. */
   first: number | undefined;
   readonly gaps: Gap[];
-  /** What the modulator had counted at the last event, and how often it had been told to begin anew by then. */
+  /** Number that the modulator had counted at the last event, and how often it had been told to begin anew by then. */
   count: number | undefined;
   restarts: number;
   /** Events since it was told last to begin anew, until that shows; undefined where it was not. */
@@ -103,14 +103,14 @@ interface Progress {
  */
 const MOST_AFTER_TOLD = 100;
 
-/** What is to be looked into; on a channel with history, too, why anything was told at all. */
+/** Counts that are to be looked into; on a channel with history, `told` as well. */
 const WRONG = ["lostUntold", "duplicated", "reordered", "overtold", "restartedUntold", "corrupt"] as const;
 /** The first ones say what happened. */
 const MOST_NOTES = 10;
 
 const keyOf = (producer: number, life: number): number => producer * 0x1_0000 + life;
 
-/** What was wrong with what a consumer saw in some time, and where. */
+/** Judgement of what a consumer saw in some time: what was wrong, and where. */
 export interface Judgement {
   readonly category: Category;
   readonly verdict: Verdict;
@@ -127,7 +127,7 @@ export class Account {
   /** The account has not been judged since then. */
   #isNew = false;
   readonly #progress = new Map<number, Progress>();
-  /** Of the time since the last call of `close`. */
+  /** Verdict on the time since the last call of `close`. */
   #verdict = emptyVerdict();
   #missing = 0;
   #spoilt = 0;
@@ -141,7 +141,7 @@ export class Account {
   #mayBeTold = 0;
   #notes: string[] = [];
   #restarts = 0;
-  /** Of these, the ones before the last call of `close`. */
+  /** Number of restarts before the last call of `close`. */
   #restartsBefore = 0;
   /** Calls of `close` until a change of its modulator is in force for certain: what both had been through may come of both. */
   #changing = 0;
@@ -152,7 +152,7 @@ export class Account {
     this.#meaning = meaning;
   }
 
-  /** It was told to be subscribed: from now on it is owed what is raised. */
+  /** Notes that it was told to be subscribed: from now on it is owed what is raised. */
   subscribed(atMs: number): void {
     this.#isNew = true;
     this.#sinceMs = atMs;
@@ -170,7 +170,7 @@ export class Account {
     else this.#event(number(1), number(2), number(3), number(4), number(5));
   }
 
-  /** It goes on in another process, or with another installation: what its modulator counts there begins where it may. */
+  /** Notes that it goes on in another process, or with another installation, where its modulator's count may begin anywhere. */
   moved(): void {
     for (const progress of this.#progress.values()) progress.count = undefined;
   }

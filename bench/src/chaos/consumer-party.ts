@@ -17,12 +17,12 @@ interface Seat {
   readonly meaning: MeaningName;
   account: Account;
   state: State | undefined;
-  /** It is being subscribed. */
+  /** Whether it is being subscribed. */
   isOpening: boolean;
 }
 
 export interface ConsumerPartyOptions {
-  /** Where they begin in the past of channels that have one; now, where it is undefined. */
+  /** Point at which they begin in the past of channels that have one; now, where it is undefined. */
   readonly from?: number;
   /** Ports of the other gateways that they go on at. */
   readonly others?: readonly number[];
@@ -32,7 +32,7 @@ export interface ConsumerPartyOptions {
 export class ConsumerParty {
   readonly name: string;
   readonly cutter: Cutter;
-  /** What went wrong with single events, and what ended consumers, and how often. */
+  /** Errors with single events, and those that ended consumers, and how often. */
   readonly errors = new Map<string, number>();
   /** Consumers that were told to have ended. */
   ended = 0;
@@ -135,7 +135,7 @@ export class ConsumerParty {
     return this.#seats.reduce((sum, { account, channel }) => sum + account.owed(of(channel, sources)), 0);
   }
 
-  /** Those that are owed events, and how many. */
+  /** Consumers that are owed events, and how many. */
   owing(sources: readonly Source[]): string[] {
     return this.#seats
       .map(({ account, channel }) => [account.name, account.owed(of(channel, sources))] as const)
@@ -225,7 +225,7 @@ export class ConsumerParty {
     return new Account(`${this.name} ${channel} ${meaning}`, channel, meaningOf(meaning));
   }
 
-  /** Where it begins, or goes on, in the next process: on a channel without history with what is raised from then on. */
+  /** Place where it begins, or goes on, in the next process: on a channel without history with what is raised from then on. */
   #fromOf({ channel, state }: Seat): EventPlace | number | undefined {
     return isKept(channel) ? (state?.place ?? this.#from) : undefined;
   }
@@ -282,7 +282,7 @@ function of(channel: Channel, sources: readonly Source[]): Source[] {
   return sources.filter(source => source.channel === channel);
 }
 
-/** Of what went wrong in a worker: the code, or the first line. */
+/** Code of what went wrong in a worker, or the first line of its message. */
 function codeOf(error: unknown): string {
   const { message } = error as Error;
   return /\b[A-Z]+(_[A-Z]+)+\b/.exec(message)?.[0] ?? (message.split("\n")[0] as string);

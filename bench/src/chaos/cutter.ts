@@ -9,7 +9,7 @@ const MOST_WAITING_BYTES = 4 << 20;
 
 /** A way to the gateway on which connections can be broken, told to either side or not, and what passes can be delayed and spoilt. */
 export class Cutter {
-  /** What passes from now on takes so long, each way. */
+  /** Time that what passes from now on takes, each way. */
   delayMs = 0;
   /** So many bytes pass in 10 ms, each way; 0 for as many as there are. */
   trickleBytes = 0;
@@ -64,7 +64,7 @@ export class Cutter {
     for (const connection of this.#connections) connection.flip(to, chance);
   }
 
-  /** Of connections that come from now on, holds what the client sends once the gateway has sent `mark`. Resolves when it has. */
+  /** Holds what the client sends once the gateway has sent `mark`, on connections that come from now on. Resolves when it has. */
   holdAt(mark: string): Promise<void> {
     return new Promise(reached => {
       this.#held = { mark, reached };
@@ -141,7 +141,7 @@ class Way {
   readonly #cutter: Cutter;
   readonly #from: Socket;
   readonly #to: Socket;
-  /** What is under way, and when it is to arrive; the end of the stream is undefined. */
+  /** Bytes that are under way, and when they are to arrive; the end of the stream is undefined. */
   readonly #waiting: { readonly bytes: Buffer | undefined; readonly at: number }[] = [];
   #waitingBytes = 0;
   #timer: NodeJS.Timeout | undefined;

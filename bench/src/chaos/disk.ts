@@ -6,7 +6,7 @@ import type { Random } from "./random.ts";
 const DISK_BYTES = 128 << 20;
 const CHUNK = Buffer.alloc(1 << 20);
 const FILLER = "filler";
-/** What names the tables lies before it. */
+/** Size of the first page, which names the tables. */
 const FIRST_PAGE_BYTES = 4096;
 
 /** Disks that have not been taken away again. */

@@ -1,8 +1,8 @@
 import { type Modulator, type } from "@jecho/client";
 
 /**
- * What is raised while everything is being killed: the producer, its how-manieth life, and the event's count `n` in that life. What a
- * modulator makes stands for the raised events from `first` to `n`; `count` is what the modulator has counted so far. `check` depends on
+ * Event that is raised while everything is being killed: the producer, its how-manieth life, and the event's count `n` in that life. What
+ * a modulator makes stands for the raised events from `first` to `n`; `count` is what the modulator has counted so far. `check` depends on
  * the other fields, so that a flipped bit shows.
  */
 export const ChaosEvent = type("ChaosEvent", {
@@ -34,10 +34,10 @@ export type Channel = (typeof CHANNELS)[number];
 export const channelsOf = (modulates: boolean): readonly Channel[] =>
   modulates ? CHANNELS : ["chaos/kept", "chaos/live"];
 export const isKept = (channel: Channel): boolean => channel === "chaos/kept";
-/** What the channel of even events is called. */
+/** Name of the channel of even events. */
 export const EVEN_NAME = "even";
 
-/** Of an event that was raised: `check` of what a modulator made of it says the same. */
+/** Check of an event that was raised: `check` of what a modulator made of it says the same. */
 export function checkOf(producer: number, life: number, n: number): number {
   return (Math.imul(producer, 0x9e3779b1) ^ Math.imul(life, 0x85ebca6b) ^ Math.imul(n + 1, 0xc2b2ae35)) >>> 0;
 }
@@ -55,7 +55,7 @@ ${body}
 
 /** How a consumer sees what was raised. */
 export interface Meaning {
-  /** It sees every how-manieth event. */
+  /** Step from one event that it sees to the next. */
   readonly step: number;
   /** None: it sees the channel itself. */
   readonly modulator?: Modulator;
@@ -67,9 +67,9 @@ export interface Meaning {
   readonly needsService?: boolean;
   /** Its modulator equals nobody else's. */
   readonly isNew?: boolean;
-  /** What it sees carries what the modulator has counted. */
+  /** Whether what it sees carries what the modulator has counted. */
   readonly counts?: boolean;
-  /** What it sees stands for several events, which the modulator keeps in its own fields meanwhile. */
+  /** Whether what it sees stands for several events, which the modulator keeps in its own fields meanwhile. */
   readonly gathers?: boolean;
 }
 
@@ -93,7 +93,7 @@ enqueue(event) {
   super.enqueue({ ...unpack(event), count });
 }`),
   },
-  /** It makes one event now and then of all that came meanwhile. */
+  /** A modulator that makes one event now and then of all that came meanwhile. */
   gathered: {
     step: 1,
     gathers: true,
@@ -129,7 +129,7 @@ enqueue(event) { if (this.moe.services.isEven(event.n)) super.enqueue(event); }`
   },
 } satisfies Record<string, Meaning>;
 export type MeaningName = keyof typeof MEANINGS;
-/** Those that consumers of a channel have. */
+/** Meanings that consumers of a channel have. */
 export const meaningsOf = (channel: Channel): readonly MeaningName[] =>
   channel === "chaos/served" ? ["all", "served"] : ["all", "even", "counted", "gathered", "fourth"];
 export const meaningOf = (name: MeaningName): Meaning => MEANINGS[name];

@@ -223,7 +223,7 @@ async function withNats(world: World, disturb: (nats: TestNats) => Promise<void>
   if (nats !== undefined) await world.exclusively(nats, () => disturb(nats));
 }
 
-/** Of those that nobody else disturbs meanwhile. */
+/** Disturbs one of the parties, which nobody else disturbs meanwhile. */
 function withOne<P extends object>(
   world: World,
   parties: readonly P[],
@@ -261,7 +261,7 @@ function hostOf(world: World, random: Random): number | undefined {
   return random.pick(world.producers.filter(({ options }) => options.modulates)).hosts[0];
 }
 
-/** It may have ended by itself meanwhile. */
+/** Signals a process, which may have ended by itself meanwhile. */
 function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);

@@ -13,13 +13,13 @@ const FILE = fileURLToPath(new URL("../workers/chaos-gateway.ts", import.meta.ur
 
 /** The gateway, started again as often as it ends. */
 export class GatewayParty {
-  /** What gateways said to their operator: the newest lines. */
+  /** Newest lines that gateways said to their operator. */
   readonly log: string[] = [];
   /** The gateway found its file's structure damaged: how much of the past went with that nobody knows. */
   hasSalvaged = false;
   /** How often it did not come to run. */
   failedStarts = 0;
-  /** What waited for its consumers when it was told to end did not go out in time. */
+  /** Whether something that waited for its consumers when it was told to end did not go out in time. */
   #leftSome = false;
   readonly #options: ChaosGatewayOptions;
   #process: Process | undefined;

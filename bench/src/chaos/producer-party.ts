@@ -27,7 +27,7 @@ export class ProducerParty {
     return new ProducerParty(id, options, await Cutter.start(port));
   }
 
-  /** What it raised in this life. */
+  /** Sources of what it raised in this life. */
   get sources(): readonly Source[] {
     return this.#sources;
   }

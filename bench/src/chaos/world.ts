@@ -34,7 +34,7 @@ export interface WorldOptions {
   readonly log?: (line: string) => void;
 }
 
-/** What a time of faults has led to. */
+/** Outcome of a time of faults. */
 export interface Outcome {
   readonly verdicts: Verdicts;
   /** Everybody came back, and has seen or been told everything. */
@@ -60,13 +60,13 @@ export class World {
   readonly gateways: readonly GatewayParty[];
   readonly producers: readonly ProducerParty[];
   readonly consumers: readonly ConsumerParty[];
-  /** Where its files lie. */
+  /** Folder of its files. */
   readonly folder: string;
   readonly historyFile: string;
   readonly #options: WorldOptions;
   readonly #visitors: ProducerParty[] = [];
   readonly #readers: ConsumerParty[] = [];
-  /** Of lives that have ended, and how many of them had at the last `settle`. */
+  /** Sources whose lives have ended, and how many of them had ended at the last `settle`. */
   readonly #ended: Source[] = [];
   #endedBefore = 0;
   /** A gateway has ended since the last `settle`; and did so in a way in which it could not hand on what it had. */
@@ -299,7 +299,7 @@ export class World {
     await Promise.all(this.producers.filter(({ isRunning }) => isRunning).map(act));
   }
 
-  /** What was raised is taken. One that does not say so in time is told of, and not waited for. */
+  /** Waits until what was raised is taken. A producer that does not say so in time is told of, and not waited for. */
   async #flush(): Promise<void> {
     await this.#eachProducer(async producer => {
       const late = new AbortController();
@@ -313,7 +313,7 @@ export class World {
     });
   }
 
-  /** What the gateways say of the modulators' channels. */
+  /** Standings of the modulators' channels, as the gateways tell them. */
   async #derived(): Promise<{ readonly name: string; readonly of: DerivedStanding }[]> {
     const overviews = await Promise.all(
       this.gateways.map(async ({ port }) => {
@@ -338,7 +338,7 @@ export class World {
     return places.some(({ at, code }) => at === "nowhere" && code !== "SERVICE_MISSING");
   }
 
-  /** Who is not live, and who is owed events. */
+  /** Consumers that are not live, and those that are owed events. */
   #missing(): string[] {
     const sources = this.#sources();
     return this.#watched.flatMap(consumer => [...consumer.away, ...consumer.owing(sources)]);

@@ -2,7 +2,7 @@ import { typeFromFbs } from "@jecho/shared/fbs";
 import { type Outgoing, WHEN_FULL } from "@jecho/shared/internal";
 import type { Stranger } from "./stranger.ts";
 
-/** What strangers are given to work with. */
+/** Tools that strangers are given to work with. */
 export interface Push {
   /** Another connection, which stays open until the push is over. */
   connect(): Promise<Stranger>;

@@ -10,14 +10,14 @@ import type { AcknowledgedRoundRobin, RoundRobin } from "../workers/publisher.ts
 
 const COUNTS = [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536];
 const QUICK_COUNTS = [1, 64, 4096, 65536];
-/** What the paper calls null. */
+/** Size of the paper's null event. */
 const EVENT_BYTES = 0;
 const SHORT_MS = 600;
 const COMPARED = [1, 65536];
 const VS_NATS = "channels.65536_vs_nats";
 const VS_NATS_GOAL = atLeast(2);
 
-/** Of one number of channels, a value for each round. */
+/** Times for one number of channels, a value for each round. */
 interface Times {
   readonly clock: number[];
   readonly cpu: number[];

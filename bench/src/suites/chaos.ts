@@ -13,7 +13,7 @@ const QUICK_FAULTS = 8;
 const [PATIENCE_MS, QUICK_PATIENCE_MS] = [60_000, 5000];
 const MOST_NOTES = 60;
 
-/** What is lost, repeated or in disorder when everything is killed, stopped, cut and spoilt. */
+/** Events lost, repeated or in disorder when everything is killed, stopped, cut and spoilt. */
 export const chaos: Suite = {
   name: "chaos",
   about: "what is lost, repeated or out of order while everything is killed, stopped, cut and handed over",

@@ -87,7 +87,7 @@ class Gateways {
   }
 }
 
-/** What gateways cost and take that share channels, by NATS and by a list. */
+/** Measures what gateways that share channels cost and take, by NATS and by a list. */
 export async function clusterFigures(report: Report, quick: boolean): Promise<void> {
   const rounds = quick ? QUICK_ROUNDS : ROUNDS;
   const why = await whyNoNats();

@@ -16,8 +16,8 @@ const FLOWS: readonly Flow[] = [
 const PARTS = 2;
 
 /**
- * What the parts of a cluster cost a gateway that shares channels with nobody, and what two workers deliver against one. The load generator, its producer and the
- * gateways have the same cores, so how much of the CPU time the first two took is told.
+ * Measures what the parts of a cluster cost a gateway that shares channels with nobody, and what two workers deliver against one. The load generator,
+ * its producer and the gateways have the same cores, so how much of the CPU time the first two took is told.
  */
 export async function clusterWorkers(report: Report, quick: boolean): Promise<void> {
   const [rounds, ms] = quick ? [3, 400] : [9, 1000];

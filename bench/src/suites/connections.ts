@@ -24,9 +24,9 @@ const SESSIONS_BACK = "connections.back_10000_s";
 const MOST_BACK = atMost(30);
 const SERVERS: readonly Kind[] = ["jecho", "uws", "ws", "socketio"];
 
-/** Of one server, a value for each round. */
+/** Costs of one server, a value for each round. */
 interface Costs {
-  /** What a connection holds. */
+  /** Memory that a connection holds. */
   readonly bytes: number[];
   /** The same with what was to be collected. */
   readonly resident: number[];

@@ -6,7 +6,7 @@ import type { Context, Suite } from "../suite.ts";
 
 const CONSUMERS = 10;
 
-/** What publishing costs the application, and how acknowledgements overlap. */
+/** Cost of publishing to the application, and how acknowledgements overlap. */
 export const delivery: Suite = {
   name: "delivery",
   about: "what publish costs the application's thread; ten acknowledgements at once against one by one",

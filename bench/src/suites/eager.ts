@@ -6,7 +6,7 @@ import { readViewingSession } from "../viewing-session.ts";
 import type { Produce } from "../workers/field-producer.ts";
 import type { OpenViewer } from "../workers/viewer.ts";
 
-/** Of the model, computed beforehand; the replay goes through them there and back. */
+/** Number of the model's steps, computed beforehand; the replay goes through them there and back. */
 const MODEL_STEPS = { quick: 24, full: 60 } as const;
 /**
  * The round that is not counted is so many times as fast, with so many times the steps in the same session: code is compiled when it has
@@ -14,7 +14,7 @@ const MODEL_STEPS = { quick: 24, full: 60 } as const;
  */
 const WARM_UP = { haste: 2, steps: 2 } as const;
 
-/** What one replay cost: CPU in milliseconds, bytes on the wire in both directions. */
+/** Costs of one replay: CPU in milliseconds, bytes on the wire in both directions. */
 interface Costs {
   readonly producer: number;
   readonly gateway: number;

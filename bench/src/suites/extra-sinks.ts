@@ -8,7 +8,7 @@ import type { Publish, PublishFlatOut } from "../workers/publisher.ts";
 
 const QUICK = [1, 2, 4, 8];
 const FULL = [1, 2, 4, 8, 16, 32, 64];
-/** What the paper calls null. */
+/** Size of the paper's null event. */
 const EVENT_BYTES = 0;
 const START_AT_ONCE = 4;
 
@@ -16,7 +16,7 @@ const channelOf = (consumers: number): string => `sinks/${consumers}`;
 /** Consumers whose connection is in the application's own thread. */
 const hereChannelOf = (consumers: number): string => `sinks/here/${consumers}`;
 
-/** Of one number of consumers, a value for each round. */
+/** Times for one number of consumers, a value for each round. */
 interface Times {
   readonly channel: string;
   readonly consumers: number;

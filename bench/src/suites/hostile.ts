@@ -44,7 +44,7 @@ const AS_DEPLOYED = ["--max-semi-space-size=1"];
 /** Events by whose end the gateway has let go of what a stranger that leaves had. */
 const PARTING_EVENTS = 100;
 
-/** What strangers, hostile modulators and faults do to those who behave. */
+/** Effect of strangers, hostile modulators and faults on those who behave. */
 export const hostile: Suite = {
   name: "hostile",
   about: "hostile modulators, floods, limits that are pushed, faults: who is hurt; what rights cost",

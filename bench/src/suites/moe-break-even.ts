@@ -19,7 +19,7 @@ const ORDERS: readonly (readonly Scenario[])[] = [
   ["all", "plain", "none"],
   ["none", "plain", "all"],
 ];
-/** What a share is taken of: so much that what else a process does meanwhile is lost in it. */
+/** Bytes of events for a share: so many that what else a process does meanwhile is lost in them. */
 const BYTES_A_POOL = 50 << 20;
 const MOST_EVENTS = 100_000;
 /** The turns that it is cut into, for the scenarios to take theirs under the same conditions. */
@@ -83,7 +83,7 @@ async function curvesOf(processes: Processes, { report, quick }: Context): Promi
   }
 }
 
-/** What is filtered, and for how many. */
+/** Filtered events, and for how many consumers. */
 interface Filtered {
   readonly tier: Stream["tier"];
   readonly eventBytes: number;
@@ -116,7 +116,7 @@ class Processes {
     await Promise.all([this.source, this.sink].map(worker => worker.call("keep", this.port)));
   }
 
-  /** Of all of their threads. */
+  /** CPU time of all of their threads. */
   get cpuMs(): number {
     return this.#all.reduce((sum, process) => sum + process.threadsCpuMs(), 0);
   }
@@ -184,7 +184,7 @@ function isHeadline({ tier, eventBytes, consumers }: Filtered): boolean {
   return tier === "local" && eventBytes === SIZES["100b"] && consumers === 1;
 }
 
-/** Of each pool, from 0 to 1; 1, too, where a filter does not pay for itself even if it rejects all. */
+/** Share for each pool, from 0 to 1; 1, too, where a filter does not pay for itself even if it rejects all. */
 function sharesOf({ plain, none, all }: Record<Scenario, number[]>): number[] {
   return plain.map((cost, pool) => {
     const [passing, rejecting] = [none[pool] as number, all[pool] as number];

@@ -14,7 +14,7 @@ const CONDITIONS = {
 type Condition = keyof typeof CONDITIONS;
 /** Microseconds of each act, round by round. */
 type Times = Record<Act, number[]>;
-/** Of processes: by chance some are quicker at the one thing than others, in all of their rounds. */
+/** Number of sets of processes: by chance some are quicker at the one thing than others, in all of their rounds. */
 const RUNS = 3;
 
 /**

@@ -24,7 +24,7 @@ const PLACES = ["local", "isolated-vm", "quickjs"] as const;
 /** Events by size: enough for each measurement to take a few tenths of a second. */
 const CROSSINGS = { "100b": 200_000, "1kb": 50_000, "37kb": 2000 } as const;
 
-/** What an event costs a filter, and where that goes. */
+/** Measures what an event costs a filter, and where that goes. */
 async function costs({ report, quick }: Context): Promise<void> {
   const rounds = quick ? 3 : 7;
   const worker = new Worker("moe-cost");

@@ -9,7 +9,7 @@ const QUICK = [1, 2, 5, 10];
 const FULL = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
 const COMPARED = [2, 10];
 
-/** Of one length, a value for each round. */
+/** Times for one length, a value for each round. */
 interface Times {
   readonly sync: number[];
   readonly async: number[];

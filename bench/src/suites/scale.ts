@@ -20,7 +20,7 @@ import { Random } from "../chaos/random.ts";
 import type { Report } from "../report.ts";
 import type { Context, Suite } from "../suite.ts";
 
-/** What docs/scale.md reckons with. */
+/** Numbers that docs/scale.md reckons with. */
 const GATEWAYS = 200;
 const RACK = 20;
 const CHANNELS = 10_000;

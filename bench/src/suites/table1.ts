@@ -27,7 +27,7 @@ const TIMES = {
   others: { quick: { warmUpMs: 120, rounds: 5 }, full: { warmUpMs: 300, rounds: 7 } },
 } as const;
 
-/** What is held against what, on which object. */
+/** Pairs of ways that are compared, and on which object. */
 const COMPARISONS: readonly (readonly [string, Way, Way, string, Goal | undefined])[] = [
   ["sync_vs_relay_composite", "jecho_sync", "ws_relayed", COMPARED, atMost(1.3)],
   ["sync_vs_tcp_relay_composite", "jecho_sync", "tcp_relayed", COMPARED, undefined],
@@ -112,7 +112,7 @@ export const table1: Suite = {
   },
 };
 
-/** Of each process, beside the clock. */
+/** Tells the CPU time of each process, beside the clock. */
 function tellCpu(report: Report, cpu: ReadonlyMap<Way, readonly (readonly number[])[]>): void {
   for (const [way, rounds] of cpu) {
     const [source, between, sink] = [0, 1, 2].map(part =>

@@ -7,7 +7,7 @@ import type { Context, Suite } from "../suite.ts";
 type Browser = Awaited<ReturnType<typeof launchChromium>>;
 type Page = Awaited<ReturnType<Browser["newPage"]>>;
 
-/** Of a page with so many views: what it did for some seconds, by its own instruments. */
+/** Work of a page with so many views for some seconds, by its own instruments. */
 interface Look {
   readonly mainThreadMs: number;
   readonly scriptMs: number;
@@ -26,7 +26,7 @@ const READY_TIMEOUT_MS = 60_000;
 const LEAST_STEPS = 4;
 const MOST_MS = 40_000;
 
-/** What the page costs the browser that shows it. */
+/** Cost of the page to the browser that shows it. */
 export const viewer: Suite = {
   name: "viewer",
   about: "the sample application's page in Chromium: main thread for each event drawn, frames, heap",
@@ -183,7 +183,7 @@ async function stepOf(page: Page): Promise<number> {
   return Number(await page.locator("[data-view]").first().getAttribute("data-step"));
 }
 
-/** Of script, and of the buffers that it holds. */
+/** Bytes of script's heap, and of the buffers that it holds. */
 async function heapBytes(page: Page): Promise<number> {
   const devtools = await page.context().newCDPSession(page);
   await devtools.send("HeapProfiler.enable");

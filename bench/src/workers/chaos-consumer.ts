@@ -25,7 +25,7 @@ export interface Subscribe {
   readonly index: number;
   readonly channel: Channel;
   readonly meaning: MeaningName;
-  /** Where it begins; now, where that is undefined. */
+  /** Place where it begins; now, where that is undefined. */
   readonly from: EventPlace | number | undefined;
 }
 
@@ -47,7 +47,7 @@ export interface Taken {
   /** In the order in which it came, `SEEN_NUMBERS` for each. */
   readonly seen: Uint32Array;
   readonly states: readonly (State | undefined)[];
-  /** What went wrong with single events, and how often. */
+  /** Errors with single events, and how often. */
   readonly errors: ReadonlyMap<string, number>;
 }
 
@@ -127,7 +127,7 @@ serve({
       add(index, await subscription.takeOver(note(index), { type: ChaosEvent, ...listening(index) }));
     }
   },
-  /** What came since the last time. */
+  /** Takes what came since the last time. */
   take(): Taken {
     const states = consumers.map(consumer => {
       if (consumer === undefined) return undefined;

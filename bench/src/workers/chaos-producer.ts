@@ -21,15 +21,15 @@ export interface StartProducer {
   /** Events that it raises on each channel in a round, and the time from one round to the next. */
   readonly batch: number;
   readonly everyMs: number;
-  /** It runs modulators itself. */
+  /** Whether it runs modulators itself. */
   readonly modulates: boolean;
-  /** It offers what modulators need. */
+  /** Whether it offers what modulators need. */
   readonly serves: boolean;
-  /** It is a later version of the program, whose events have one field more. */
+  /** Whether it is a later version of the program, whose events have one field more. */
   readonly isLater: boolean;
 }
 
-/** What it raised on a channel, and up to where it was told that the gateway has taken it. */
+/** Events that it raised on a channel, and up to where it was told that the gateway has taken them. */
 export interface Account {
   readonly channel: Channel;
   readonly life: number;
@@ -47,7 +47,7 @@ const SYNC_EVERY = 10;
 const HISTORY = { history: { events: 2_000_000 } };
 const DELEGATE = { delegate: { services: { isEven: (n: number) => n % 2 === 0 } } };
 
-/** What is raised on one channel, in one order. */
+/** Events that are raised on one channel, in one order. */
 class Line {
   readonly channel: Channel;
   readonly life: number;
@@ -86,7 +86,7 @@ class Line {
     return this.#producer.close();
   }
 
-  /** Where the connection breaks meanwhile it fails and still counts. */
+  /** Raises a synchronous event; where the connection breaks meanwhile it fails and still counts. */
   async raiseSync(): Promise<void> {
     const before = this.#producer.stats.events;
     const acknowledged = this.#producer

@@ -9,7 +9,7 @@ export interface OpenIdlers {
   readonly kind: Kind;
   readonly port: number;
   readonly connections: number;
-  /** Which part this is: on Linux each has source addresses, and so ports, of its own. */
+  /** Number of this part: on Linux each has source addresses, and so ports, of its own. */
   readonly part: number;
 }
 

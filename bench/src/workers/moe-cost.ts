@@ -33,10 +33,10 @@ export interface CostOf {
   readonly events: number;
 }
 
-/** What goes to a host and is rejected there, or passes. */
+/** Events that go to a host and are rejected there, or pass. */
 export type Crossing = `${"rejected" | "passed"}_${keyof typeof CROSSING_BYTES}`;
 
-/** Of one event, in nanoseconds of processor time. */
+/** Cost of one event, in nanoseconds of processor time. */
 export interface Cost {
   /** In the modulator's calls; of the whole where it runs in the producer's thread. */
   readonly sandboxNs: number;

@@ -18,7 +18,7 @@ export interface Side {
 }
 
 const BYTES = 400;
-/** What JSON and the name of the only field add. */
+/** Bytes that JSON and the name of the only field add. */
 const JSON_BYTES = 11;
 const source = `import { FifoModulator } from "jecho:moe";
 export default class Selected extends FifoModulator {
@@ -48,7 +48,7 @@ function wanted(): Wanted {
   return { text: `${++count}`.padEnd(BYTES - JSON_BYTES, ".") };
 }
 
-/** Of a clock that all processes of the machine have, in microseconds. */
+/** Time of a clock that all processes of the machine have, in microseconds. */
 function nowUs(): number {
   return Number(process.hrtime.bigint()) / 1000;
 }

@@ -12,7 +12,7 @@ import { lengthPrefixed, onMessages } from "../length-prefixed.ts";
 import { OBJECT_NAMES, TYPES } from "../objects.ts";
 import { serve } from "../worker.ts";
 
-/** What is in the middle. */
+/** Ports of the processes in the middle. */
 export interface Hops {
   readonly gateway: number;
   readonly relayTcp: number;
@@ -22,7 +22,7 @@ export interface Hops {
   readonly mosquitto?: number | undefined;
 }
 
-/** What the source connects to directly. */
+/** Ports that the source connects to directly. */
 export interface SinkPorts {
   readonly tcp: number;
   readonly ws: number;

@@ -32,7 +32,7 @@ const Field = type("Field", {
   layer: "int32",
   values: "float32[]",
 });
-/** What a producer sends that has grown: other slots, wider numbers, more fields. */
+/** Type of a producer that has grown: other slots, wider numbers, more fields. */
 const GrownField = type("Field", {
   model: "string",
   time: "float64",

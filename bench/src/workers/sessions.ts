@@ -6,7 +6,7 @@ import { serve } from "../worker.ts";
 export interface OpenSessions {
   readonly port: number;
   readonly sessions: number;
-  /** Which part of all of them this is. */
+  /** Number of this part among all of them. */
   readonly part: number;
 }
 

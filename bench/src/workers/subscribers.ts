@@ -13,7 +13,7 @@ export interface OpenSubscribers {
   /** How many come; to those that are already there, where the crowd is not new. */
   readonly subscribers: number;
   readonly eventBytes: number;
-  /** Where its producer hears how far the crowd has come. */
+  /** Port at which its producer hears how far the crowd has come. */
   readonly progressPort: number;
 }
 

@@ -119,7 +119,7 @@ export class HandledSources {
     }
   }
 
-  /** Of several sources made of one raw source, the one that was named last comes first. */
+  /** Positions in all sources. Among sources made of one raw source, the one that was named last comes first. */
   places(): PlaceInSource[] {
     return Array.from(this.#bySource.values(), ({ named, raised, through }) => ({
       source: named.source.toString(36),

@@ -4,7 +4,7 @@ import type { EventsFrame, Instead, Outgoing, Room, SourcePlace } from "@jecho/s
 import type { StateOfReaders } from "../producer/demand.ts";
 import type { Installation } from "./installation.ts";
 
-/** What the modulators of this process use of their concentrator, and what they report to it. */
+/** The part of a concentrator that this process' modulators use and report to. */
 export interface ModulationEvents {
   /** Memory for modulators' output. */
   readonly room: Room;

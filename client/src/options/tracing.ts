@@ -14,7 +14,7 @@ export interface TracedEvent extends TracedSource {
   readonly raised: number;
 }
 
-/** What a modulator has been through at once. */
+/** The events that a modulator was given at once. */
 export interface TracedRun extends TracedSource {
   /** Count of the first event. */
   readonly first: number;

@@ -65,7 +65,7 @@ export class Producer<T> {
   #demand: Demand = NO_DEMAND;
   readonly #awaited: AwaitedEvents;
   #dropped = 0;
-  /** What its events are counted at, over connections; 0n until it is open. */
+  /** Id of the source that its events are counted in, the same over connections; 0n until it is open. */
   #source = 0n;
 
   constructor(

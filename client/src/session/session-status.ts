@@ -9,7 +9,7 @@ const SILENCE_MS = 5000;
 export class SessionStatus {
   readonly #address: string;
   readonly #listeners = new NewsListeners<Status>();
-  /** Those who wait for it to be live. */
+  /** Callers that wait for the session to be live. */
   readonly #waiting = new NewsListeners<Status>();
   #now: Status = statusNow("connecting");
   /** Runs out once while there is no connection. */

@@ -2,7 +2,7 @@ import type { JechoError } from "@jecho/shared";
 import { type Passed, type Room, tokenOf } from "@jecho/shared/internal";
 import type { ContextValue, Engine, Limits, Watch } from "../sandbox/sandbox.ts";
 
-/** What all modulators of a tier share. */
+/** Surroundings that all modulators of a tier share. */
 export interface Surroundings {
   readonly engine: Engine;
   readonly limits: Limits;

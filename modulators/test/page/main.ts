@@ -7,7 +7,7 @@ export interface PageResult {
   readonly errors: readonly string[];
 }
 
-/** What Vitest tells of a file, a suite or a test, as far as it is read here. */
+/** A file, suite or test as Vitest tells of it, as far as it is read here. */
 interface Task {
   readonly name: string;
   readonly mode: string;

@@ -21,7 +21,7 @@ function seeded(seed: number): () => number {
   };
 }
 
-/** Which cells of a grid are in, cell by cell from the definition, west to east. */
+/** Cells of a grid that are in, cell by cell from the definition, west to east. */
 function filterAtConsumer(view: View, event: GridData): { rows: number[]; columns: number[] } | undefined {
   if (event.layer < view.firstLayer || event.layer > view.lastLayer) return undefined;
   const touches = (low: number, high: number, from: number, to: number) => high >= from && low <= to;

@@ -29,7 +29,7 @@ export class EdgeClient {
   readonly topics = new Set<EdgeTopic>();
   /** Bytes that wait for it, as its homes were told. */
   toldBytes = 0;
-  /** What homes have for it that is to be told as one, by its request, in the order in which they were asked. */
+  /** Homes' answers that are told to the client as one, by its request, in the order in which they were asked. */
   readonly #parts = new Map<number, Map<number, PartOfAnswer | undefined>>();
 
   constructor(number: number, connection: ClientConnection) {

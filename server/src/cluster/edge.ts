@@ -262,7 +262,7 @@ export class Edge {
     else known.parts.push({ start, end });
   }
 
-  /** What is for a member without a carrier comes again. Of a gateway that is no member any more the client has heard. */
+  /** A message for a member without a carrier will come again from its client, who has heard of a gateway that is no member any more. */
   #cannotReach(connection: ClientConnection, home: number, hasEvents: boolean): void {
     if (!this.#members.mayBeHome(home)) return;
     const client = this.#clientOf(connection);

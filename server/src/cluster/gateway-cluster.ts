@@ -12,7 +12,7 @@ import { RemoteClients, type RemoteHost } from "./remote-clients.ts";
 import { baseOf } from "./routes.ts";
 import type { CarrierEvents, TrunkCarrier } from "./trunk-carrier.ts";
 
-/** What the cluster needs of its gateway. */
+/** The part of its gateway that a cluster uses. */
 export interface ClusterHost
   extends Omit<EdgeHost, "publish" | "brings">,
     Omit<RemoteHost, "publish" | "brings"> {
@@ -29,7 +29,7 @@ export interface ClusterHost
   moved(isHome: (channel: string) => boolean, isHanded: boolean): void;
   /** This gateway is no member of its cluster for now: its clients are to go on at others. */
   parted(why: string): void;
-  /** It cannot be one again, and has to end. */
+  /** The gateway cannot be a member again, and has to end. */
   expelled(why: string): void;
   log(line: string): void;
 }

@@ -2,11 +2,11 @@ import type { HistoryStore } from "../history/store.ts";
 import type { StreamStoreHost } from "../history/stream-store.ts";
 import type { CarrierEvents, TrunkCarrier } from "./trunk-carrier.ts";
 
-/** What a gateway hears of its cluster. */
+/** Listener of a cluster: a gateway. */
 export interface ClusterEvents {
   /** The gateway with this index is a member from now on: it may be the home of channels. */
   came(index: number): void;
-  /** It is none any more. */
+  /** The gateway with this index is no member any more. */
   left(index: number): void;
   /** A carrier that this gateway has opened to the one with this index is there. */
   opened(index: number, carrier: TrunkCarrier): CarrierEvents;

@@ -66,7 +66,7 @@ export async function connectNats(options: NatsClusterOptions): Promise<NatsConn
   }
 }
 
-/** What a file with credentials says, by its form. */
+/** The options that a file with credentials stands for, by its form. */
 function credentials(text: string): Pick<ConnectionOptions, "authenticator" | "user" | "pass"> {
   const bytes = new TextEncoder().encode(text.trim());
   if (text.includes("-----BEGIN")) return { authenticator: credsAuthenticator(bytes) as Authenticator };

@@ -273,7 +273,7 @@ export class NatsInterconnect implements Interconnect {
     other.isDoubted = false;
   }
 
-  /** What the bucket has of a member. */
+  /** Takes the bucket's entry of a member. */
   #noted(entry: KvEntry): void {
     const index = Number(entry.key);
     if (index === this.self) this.#heardAt = performance.now();

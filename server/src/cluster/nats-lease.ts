@@ -109,7 +109,7 @@ export class NatsLease {
   }
 }
 
-/** What a key holds; undefined where its lease has ended. */
+/** The member that a key holds; undefined where its lease has ended. */
 export function readMember(entry: KvEntry | null): Member | undefined {
   if (entry?.operation !== "PUT") return undefined;
   const { version, id, host } = entry.json<Member>();

@@ -157,7 +157,7 @@ export class RemoteClient extends ClientConnection {
     return true;
   }
 
-  /** What it sends waits until its token has been checked here, too. */
+  /** Whether its messages wait, until its token has been checked here, too. */
   override get isHeld(): boolean {
     return this.subject === undefined;
   }

@@ -38,9 +38,9 @@ export interface RemoteHost {
   received(client: RemoteClient, message: Uint8Array): void;
   /** There is room again for what waits for it. */
   drained(client: RemoteClient): void;
-  /** It has gone. @param code as of a WebSocket's close */
+  /** The client has gone. @param code as of a WebSocket's close */
   left(client: RemoteClient, code: number): void;
-  /** It brings shared objects along with a modulator for another home. */
+  /** The client brings shared objects along with a modulator for another home. */
   brings(client: RemoteClient, states: readonly SharedState[]): void;
   /** Modulators at another gateway read an object, or none do any more. */
   follow(reader: ObjectReader, followed: Followed): void;

@@ -8,11 +8,11 @@ export interface TrunkCarrier {
   end(): void;
 }
 
-/** What happens on a carrier, for the gateway at this end. */
+/** Listener of a carrier: the gateway at this end. */
 export interface CarrierEvents {
   /** @param message begins at a multiple of 8 of its buffer, and is the receiver's own */
   message(message: Uint8Array): void;
-  /** What had waited has gone out. */
+  /** All messages that had waited have gone out. */
   drained(): void;
   /** Nothing comes any more, and nothing is to be sent. */
   ended(): void;

@@ -45,7 +45,7 @@ export const TO_EDGE = {
   part: 19,
 } as const;
 
-/** Who a client is, as its edge tells it. */
+/** A client's identity, as its edge tells it. */
 export interface Entry {
   readonly address: string;
   readonly token: string;

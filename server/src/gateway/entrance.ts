@@ -129,7 +129,7 @@ export class Entrance {
     };
   }
 
-  /** What goes out, with its checksum. */
+  /** An outgoing message with its checksum, where those are asked for. */
   seal(message: Uint8Array): Uint8Array {
     return this.#sealer?.seal(message) ?? message;
   }

@@ -14,7 +14,7 @@ import {
   runsRecord,
 } from "./stream-records.ts";
 
-/** What a line needs to know, and tells. */
+/** The gateway's part that a line asks, and reports to. */
 export interface LineHost {
   /** Whether this gateway is a member of its cluster: what cannot be stored while it is none waits. */
   isMember(): boolean;
@@ -82,7 +82,7 @@ export class StreamLine {
   #isFresh: boolean;
   /** Bytes that wait to be stored. */
   #waitingBytes = 0;
-  /** What is to be done after that which is being done. */
+  /** Tasks that wait for the present one. */
   readonly #tasks: Task[] = [];
   #working: Task | undefined;
   /** Resolved when nothing is done any more. */

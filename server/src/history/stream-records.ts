@@ -7,7 +7,7 @@ import { boundOf, type Stored, sourceOf, storedFrame, storedSource } from "./sto
  * head in JSON, its length before it and bytes behind it, and is cut into messages of what the server takes at once.
  */
 
-/** What is known of a channel besides its runs. */
+/** Facts about a channel besides its runs. */
 export interface Card {
   readonly channel: string;
   /** In the order in which they began. */
@@ -134,7 +134,7 @@ export class RecordReader {
     this.places.push({ messages: this.#messages, firstSeq: first.frame.seq, endSeq });
   }
 
-  /** What is stored of the channel; undefined where that is nothing. */
+  /** The stored part of the channel; undefined where there is none. */
   get stored(): Stored | undefined {
     const { card, runs } = this;
     if (card === undefined) return undefined;

@@ -9,7 +9,7 @@ import type { Stored } from "./stored.ts";
 import { StreamLine } from "./stream-line.ts";
 import { RecordReader } from "./stream-records.ts";
 
-/** What a store for a cluster's channels needs to know, and tells. */
+/** The gateway's part that a store for a cluster's channels asks, and reports to. */
 export interface StreamStoreHost {
   /** Whether this gateway is a member of its cluster. */
   isMember(): boolean;
@@ -40,7 +40,7 @@ export class StreamStore implements HistoryStore {
   readonly #host: StreamStoreHost;
   /** By the channel's name, then by that of the channel or a derived one. */
   readonly #lines = new Map<string, Map<string, StreamLine>>();
-  /** What was read and not asked for yet, likewise. */
+  /** Records that were read and not asked for yet, likewise. */
   readonly #read = new Map<string, Map<string, RecordReader>>();
   readonly #fetching = new Map<string, Promise<void>>();
   readonly #timers = new Set<NodeJS.Timeout>();

@@ -22,7 +22,7 @@ export class GatewayDepartures {
     if (this.#all.length > MOST_KEPT) this.#all.shift();
   }
 
-  /** Those of a channel that comes into being. */
+  /** Departures from a channel that comes into being. */
   take(channel: string): GatewayDeparture[] {
     if (this.#all.length === 0) return [];
     const since = performance.now() - KEPT_MS;

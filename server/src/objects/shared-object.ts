@@ -154,7 +154,7 @@ export class GatewayObject {
     return this.#state;
   }
 
-  /** It is kept on account of whoever made the object. @throws JechoError `OVERLOADED` */
+  /** The newest state, which counts as kept for whoever made the object. @throws JechoError `OVERLOADED` */
   set state(state: string) {
     this.checkState(state);
     this.maker?.keep(2 * (state.length - this.#state.length));

@@ -34,7 +34,7 @@ function find<T extends { readonly name: string }>(list: readonly T[], name: str
   return index.get(name);
 }
 
-/** What two enums that differ do so by, or "" where they do not: many fields may be of them. */
+/** The difference of two enums, "" for none. It is kept because many fields may be of them. */
 const compared = new WeakMap<EnumType, WeakMap<EnumType, string>>();
 
 /** Whether every number of the one kind has its like in the other. */

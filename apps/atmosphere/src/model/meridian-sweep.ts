@@ -2,7 +2,7 @@
 import type { Grid } from "./grid.ts";
 import { edgeValue, halfSlope, limitedEnd, meanNextTo } from "./parabola.ts";
 
-/** What the sweep knows of one row: the half slopes, the value at the south edge, and the ends of the parabolas. */
+/** Shape of one row, as the sweep knows it: the half slopes, the value at the south edge, and the ends of the parabolas. */
 interface RowShape {
   slope: Float64Array;
   southEdge: Float64Array;
@@ -10,7 +10,7 @@ interface RowShape {
   south: Float64Array;
 }
 
-/** What goes north through one row of faces. */
+/** Flux that goes north through one row of faces. */
 interface FaceFlux {
   moved: Float64Array;
   carried: Float64Array;
@@ -104,7 +104,7 @@ export class MeridianSweep {
     }
   }
 
-  /** What goes through the faces between row j and the row north of it. */
+  /** Computes the flux through the faces between row j and the row north of it. */
   #carry(
     tracer: Float64Array,
     air: Float64Array,

@@ -10,7 +10,7 @@ export interface Source {
   readonly layer: number;
   /** Growth at the centre in ppmv per day, positive. */
   readonly amount: number;
-  /** Where a Gaussian footprint has fallen to 1/e, in km; 500 by default, up to 5000. */
+  /** Distance at which a Gaussian footprint has fallen to 1/e, in km; 500 by default, up to 5000. */
   readonly radiusKm?: number;
   /** Model hours for which it lasts, 24 by default. */
   readonly durationHours?: number;

@@ -5,7 +5,7 @@ import { takeFromFragment } from "./fragment.ts";
 export const TOKEN = "token";
 const KEY = "atmosphere.token";
 
-/** Where a browser keeps nothing for the page, it lasts until the page is loaded again. */
+/** Token of this page: lost when the page is loaded again, where the browser keeps nothing for it. */
 let held: string | undefined;
 
 export function accessToken(): string | undefined {

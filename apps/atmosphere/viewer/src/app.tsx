@@ -61,7 +61,7 @@ export function App({ handover, onUsed, fault, onRetry }: AppProps): ReactNode {
 
 type DeskProps = Pick<AppProps, "fault" | "onRetry"> & { readonly handed: HandedPage | undefined };
 
-/** What is chosen in common, and who gets to know of it. */
+/** Choices that all views have in common, and who gets to know of them. */
 function Desk({ handed, fault, onRetry }: DeskProps): ReactNode {
   const [arrangement] = useState(() => {
     const kinds = handed?.views.map(({ kind }) => kind) ?? [];

@@ -62,12 +62,12 @@ export class FieldSubscription {
   /** The filter's, while there is an alarm: it gets nothing, and for its sake the gateway keeps what came before. */
   #resting: Stream | undefined;
   #view: SharedObject<FieldView>;
-  /** Of the newest stream that an event came from: older ones are not listened to any more. */
+  /** Number of the newest stream that an event came from: older ones are not listened to any more. */
   #heard = 0;
   #streams = 0;
   #gone: FieldStats = sumOf([]);
   #snapshot: FieldSnapshot;
-  /** What the view looks at while the page is seen. */
+  /** Part of the field that the view looks at while the page is seen. */
   #wanted: View;
   #willSend = false;
   #pause: ReturnType<typeof setTimeout> | undefined;
@@ -76,7 +76,7 @@ export class FieldSubscription {
   #gapMs = 0;
   #viewChangedAt = 0;
   #latestMode: Mode;
-  /** What this view is called, besides its mode. */
+  /** Label of this view, besides its mode. */
   #about: ViewLabel | undefined;
   #toldLabel = "";
   /** How much was missed when the connection was lost, until events come again. */
@@ -182,7 +182,7 @@ export class FieldSubscription {
     return true;
   }
 
-  /** What another device needs besides the view and the mode, should it take this view over: plain data. */
+  /** Notes what another device needs besides the view and the mode, should it take this view over: plain data. */
   describe(about: ViewLabel): void {
     this.#about = about;
     this.#relabel();
@@ -345,7 +345,7 @@ export class FieldSubscription {
     void consumer.close();
   }
 
-  /** What a new consumer calls: from its first event on, or once it is open, the older ones are not heard any more. */
+  /** Receiver for a new consumer: from its first event on, or once it is open, the older ones are not heard any more. */
   #receiver(): Receiver {
     const receiver: Receiver = {
       number: ++this.#streams,

@@ -1,4 +1,4 @@
-/** What a view looks at, what comes for it, and how it is doing. */
+/** Types of a view: what it looks at, what comes for it, and how it is doing. */
 import type { InheritedSubscription, JechoError, Placement, Status, View } from "@jecho/client";
 import type { GridData } from "../../src/types.ts";
 
@@ -8,28 +8,28 @@ export type Mode = { readonly kind: "filter" } | { readonly kind: "alarm"; reado
 /** An event of the field; in alarm mode with the cells that changed, as row * columns + column. */
 export type FieldEvent = GridData & { readonly cells?: Uint32Array | undefined };
 
-/** What a view looks at. Each new `refresh` makes an alarm send all cells once. */
+/** Part of the field that a view looks at. Each new `refresh` makes an alarm send all cells once. */
 export interface FieldView extends View {
   readonly refresh?: number;
 }
 
 export interface FieldSnapshot {
   readonly status: Status;
-  /** What is in force in the producers. */
+  /** Mode that is in force in the producers. */
   readonly mode: Mode;
   /** A change of the mode, or a replay's beginning or end, is on its way. */
   readonly isChanging: boolean;
-  /** What comes is the past, faster than it was. */
+  /** Whether past events come, faster than they once did. */
   readonly isReplay: boolean;
-  /** What the last loss of the connection cost, once that is known; `at` as `Date.now()` gives it. */
+  /** Cost of the last loss of the connection, once that is known; `at` as `Date.now()` gives it. */
   readonly resumed: { readonly at: number; readonly missedSteps: number } | undefined;
-  /** Where the modulator runs, and why there. */
+  /** Places where the modulator runs, and why there. */
   readonly placements: readonly Placement[];
   /** Why the last change of the mode or a single event failed. */
   readonly fault: JechoError | undefined;
 }
 
-/** What came for a view, and what did not. */
+/** Counts of what came for a view, and of what did not. */
 export interface FieldStats {
   /** On the wire. */
   readonly bytes: number;
@@ -46,13 +46,13 @@ export interface FieldSubscriptionOptions {
   readonly receive: (event: FieldEvent) => void;
   /** Is told what it is called, whenever that changes: enough to open it again as it is. */
   readonly onLabel?: ((label: string) => void) | undefined;
-  /** What another device handed over: goes on there, with the view that it had. */
+  /** Subscription that another device handed over: goes on here, with the view that it had. */
   readonly inherited?: InheritedSubscription | undefined;
 }
 
 const COUNTS = ["bytes", "events", "missed", "dropped"] as const;
 
-/** What came in all of them together. */
+/** Counts of all of them together. */
 export function sumOf(all: readonly FieldStats[]): FieldStats {
   const sum = { bytes: 0, events: 0, missed: 0, dropped: 0 };
   for (const stats of all) for (const name of COUNTS) sum[name] += stats[name];

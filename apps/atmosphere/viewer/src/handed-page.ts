@@ -1,4 +1,4 @@
-/** What one page calls its subscriptions, so that the page of another device can go on with the same views. */
+/** Labels that one page gives its subscriptions, so that the page of another device can go on with the same views. */
 import type { Inheritance, InheritedSubscription, Session } from "@jecho/client";
 import { LAYER_PRESSURES_HPA } from "../../src/model/layers.ts";
 import { CHANNELS } from "../../src/types.ts";
@@ -8,14 +8,14 @@ import type { Mode } from "./field-view.ts";
 import { DETAILS, type Detail, type Look } from "./look.ts";
 import { VIEW_KINDS, type ViewKind } from "./views/arrangement.ts";
 
-/** Where a map or a globe is looked at: its middle, and what the map spans from left to right in degrees or the globe's zoom. */
+/** Aim of a map or a globe: its middle, and what the map spans from left to right in degrees or the globe's zoom. */
 export interface Aim {
   readonly latitude: number;
   readonly longitude: number;
   readonly reach: number;
 }
 
-/** What a view's subscription is called, besides its mode. */
+/** Label of a view's subscription, besides its mode. */
 export interface ViewLabel {
   readonly kind: ViewKind;
   /** Its place among the views of the page. */
@@ -32,11 +32,11 @@ export interface KeptView extends ViewLabel {
 /** A view of the page that was handed over. */
 export interface HandedView extends KeptView {
   readonly inherited: InheritedSubscription;
-  /** That took it over. */
+  /** Session that took it over. */
   readonly session: Session;
 }
 
-/** What was on the page that was handed over. */
+/** Contents of the page that was handed over. */
 export interface HandedPage {
   readonly session: Session;
   readonly look: Partial<Look>;
@@ -44,12 +44,12 @@ export interface HandedPage {
   readonly views: readonly HandedView[];
 }
 
-/** What the status' subscription is called: what all views have in common. */
+/** Label of the status' subscription: the choices that all views have in common. */
 export function lookLabel({ layer, longitude, colours, smooth }: Look): string {
   return JSON.stringify({ layer, longitude, colours: colours.name, smooth });
 }
 
-/** What was handed over; what is called in a way that is not known here is left out. */
+/** Page that was handed over; subscriptions with labels that are not known here are left out. */
 export function handedPage(session: Session, { subscriptions }: Inheritance): HandedPage {
   const named = (name: string): InheritedSubscription[] =>
     subscriptions.filter(({ channel }) => channel.endsWith(`/${name}`));
@@ -89,7 +89,7 @@ function aimOf(aim: unknown): Aim | undefined {
   return { latitude: clamp(latitude, -90, 90), longitude: normaliseLongitude(longitude), reach };
 }
 
-/** What all views have in common, as it was called; what is not known is left out. */
+/** Choices that all views have in common, from a label; unknown ones are left out. */
 export function readLook(text: string): Partial<Look> {
   const { layer, longitude, colours, smooth } = read(text);
   return {

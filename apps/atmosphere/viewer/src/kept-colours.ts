@@ -1,7 +1,7 @@
 /** The colours that somebody chose are that person's own: they are kept for all tabs to come. */
 const COLOURS = "atmosphere.colours";
 
-/** Where a browser keeps nothing for the page, every page begins with the usual ones. */
+/** Name of the kept colours; "", for the usual ones, where the browser keeps nothing for the page. */
 export function keptColours(): string {
   try {
     return localStorage.getItem(COLOURS) ?? "";

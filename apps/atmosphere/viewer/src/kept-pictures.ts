@@ -34,7 +34,7 @@ function keyOf(part: string): string {
   return `/kept/${encodeURIComponent(part)}`;
 }
 
-/** Where a browser keeps nothing for the page, none is there. */
+/** Uses the cache; undefined where the browser keeps nothing for the page. */
 async function withCache<T>(use: (cache: Cache) => Promise<T>): Promise<T | undefined> {
   try {
     return await use(await caches.open(CACHE));

@@ -1,16 +1,16 @@
-/** What all views have in common: the choices of the person in front of the page. */
+/** Choices of the person in front of the page, which all views have in common. */
 import { approximateHeightKm, LAYER_PRESSURES_HPA } from "../../src/model/layers.ts";
 import type { ColourMap } from "./drawing/colour-map.ts";
 import type { Place } from "./drawing/projection.ts";
 
 export interface Look {
   readonly layer: number;
-  /** Of the section, degrees east in [-180, 180). */
+  /** Longitude of the section, degrees east in [-180, 180). */
   readonly longitude: number;
   readonly colours: ColourMap;
   /** Interpolated between the cells' centres, or the cells as they are. */
   readonly smooth: boolean;
-  /** Where a source is about to be set. */
+  /** Place where a source is about to be set. */
   readonly source: Place | undefined;
   /** The next click on a map or globe says where the source is to be. */
   readonly isPicking: boolean;

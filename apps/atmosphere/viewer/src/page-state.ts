@@ -3,7 +3,7 @@ import type { StatusFeed, StatusSnapshot } from "./status-feed.ts";
 import type { Traffic } from "./traffic.ts";
 import type { ShownViews } from "./views/shown-views.ts";
 
-/** What every part of the page may have to say. */
+/** State that every part of the page may show. */
 export interface PageState {
   readonly feed: StatusFeed | undefined;
   readonly latest: StatusSnapshot;

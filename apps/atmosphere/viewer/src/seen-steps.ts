@@ -9,7 +9,7 @@ export class SeenSteps {
   #ranges: { readonly first: number; last: number }[] = [];
   #layer = 0;
 
-  /** Of the layers of one step the first one counts. */
+  /** Adds a step; of its layers only the first one counts. */
   add(step: number, layer: number): void {
     const range = this.#ranges.at(-1);
     if (range?.last === step && layer !== this.#layer) return;

@@ -31,7 +31,7 @@ const RETRY_MS = 5000;
 
 const CONNECTING: Status = { state: "connecting", since: Date.now() };
 
-/** Where the address asks the connection to be (`?place=here`): by default in the SharedWorker of all tabs. */
+/** Place that the address asks for the connection to be in (`?place=here`): by default the SharedWorker of all tabs. */
 function placeOf(search: string): { readonly place?: ConcentratorPlace } {
   const place = new URLSearchParams(search).get("place");
   return place === "here" || place === "worker" || place === "shared" ? { place } : {};
@@ -132,7 +132,7 @@ export interface SubscriptionOptions {
   /** Is asked for the view when the subscription opens. */
   readonly initial: () => View;
   readonly receive: (event: FieldEvent) => void;
-  /** What was open in its place: on another device, or here before. */
+  /** View that was open in its place: on another device, or here before. */
   readonly before: HandedView | KeptView | undefined;
 }
 
@@ -199,7 +199,7 @@ function useRetry({ state, error }: Status, setAttempt: Dispatch<SetStateAction<
 
 export type Command = Partial<Steering> & { readonly command: string };
 
-/** What sends steering commands, and why it cannot where it cannot. */
+/** Function that sends steering commands, and the error where it cannot. */
 export function useSteering(): {
   steer: ((command: Command) => void) | undefined;
   error: JechoError | undefined;

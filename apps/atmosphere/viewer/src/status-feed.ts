@@ -1,4 +1,4 @@
-/** What the simulation says of itself, for all panels. */
+/** Status that the simulation tells of itself, for all panels. */
 import {
   type Status as ChannelStatus,
   type Consumer,

@@ -1,4 +1,4 @@
-/** Of the newest steps it is remembered when they were made. */
+/** Number of newest steps whose times are remembered. */
 const MOST_STEPS = 64;
 /** For so long at least the quickest word counts; then the clocks may have been set, or have drifted apart. */
 const WINDOW_MS = 300_000;
@@ -41,7 +41,7 @@ export class StepClock {
     return Math.max(0, now - at - Math.min(this.#ahead, this.#aheadBefore));
   }
 
-  /** Of steps that were not told of, by those around them. */
+  /** Time at which a step was made; where it was not told, by the steps around it. */
   #madeAt(step: number): number | undefined {
     const after = this.#steps.findIndex(made => made.step >= step);
     const next = this.#steps.at(after);

@@ -114,7 +114,7 @@ export function checkProgram(text: ModuleText, against: CheckedAgainst): Checked
   }
 }
 
-/** What is kept from one look through a text to the next. */
+/** Knowledge that is kept from one look through a text to the next. */
 interface KeptKnowledge {
   /** Kinds of fields that are declared without a value. */
   readonly learned: ReadonlyMap<string, FieldKind>;

@@ -199,7 +199,7 @@ export interface CodeFunction {
 /** The functions of a module, and their variables. */
 export interface CodeModule {
   readonly globals: readonly CodeGlobal[];
-  /** Those that lie in the window, in the order of their places there. */
+  /** Variables that lie in the window, in the order of their places there. */
   readonly data: readonly CodeGlobal[];
   readonly functions: readonly CodeFunction[];
   /** Run once for each run of events. */

@@ -39,7 +39,7 @@ export interface LeavingModulator {
 
 interface Compiled {
   request: InstallRequest;
-  /** What the request has of parameters and states. */
+  /** Parameters and states of the request. */
   data: GivenData;
   /** The program by the type of its events; undefined for types that it cannot read, and is given none of. */
   readonly programs: Map<bigint, CompiledProgram | undefined>;

@@ -37,7 +37,7 @@ export class DataPlaces {
     return this.#leaf("f64", QUEUE_KEY);
   }
 
-  /** What the data have at this path; undefined for a text that cannot be compared byte by byte. */
+  /** The value that the data have at this path; undefined for a text that cannot be compared byte by byte. */
   value(shape: DataShape, path: string): KnownValue | undefined {
     if (shape.is === "text" && shape.cap === 0) return undefined;
     if (shape.is === "null" || shape.is === "list" || shape.is === "object")

@@ -36,7 +36,7 @@ export class EventWindow {
   /** The chunk whose events lie there. */
   #chunk: RunChunk | undefined;
   #part: WindowPart = { first: 0, end: 0 };
-  /** Where they lie: an event that is larger than others comes alone, in a block of so many bytes. */
+  /** Address of these events: an event that is larger than others comes alone, in a block of `#largeBytes` bytes. */
   #at: number = WINDOW.events;
   #largeBytes = 0;
   /** The events that the table lists; undefined for all that lie there. */

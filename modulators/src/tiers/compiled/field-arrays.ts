@@ -3,7 +3,7 @@ import { type Code, type CodeGlobal, type CodeLocal, call, f64, get, i32, op, se
 import type { CodeField } from "./fields.ts";
 import type { EventVector, TypedArray } from "./known.ts";
 
-/** What a field holds: the variables that say where, as long as the program runs; and the number that the tier knows its room by. */
+/** An array that a field holds: the variables that say where, as long as the program runs; and the number that the tier knows its room by. */
 interface HeldArray {
   readonly start: CodeLocal;
   readonly length: CodeLocal;

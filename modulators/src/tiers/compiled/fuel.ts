@@ -9,7 +9,7 @@ import { ANSWER } from "./window-layout.ts";
 const MOST_STOPS = 1000;
 
 /**
- * What is only known while a program runs: how often its loops run, and whether it comes to a place that is not compiled. There it stops at the
+ * Facts that are only known while a program runs: how often its loops run, and whether it comes to a place that is not compiled. There it stops at the
  * event, of which nothing has gone out by then, and a host takes the run from its beginning.
  */
 export class Fuel {
@@ -18,7 +18,7 @@ export class Fuel {
   /** The number that it leaves; 0 as long as it has not stopped. */
   readonly stopped: CodeLocal = { type: "i32" };
   readonly #left: CodeLocal = { type: "f64" };
-  /** What an event had at first, and what the run has left for it and those behind it. */
+  /** Steps that an event had at first, and those that the run has left for it and the events behind it. */
   readonly #given: CodeLocal = { type: "f64" };
   readonly #run: CodeLocal = { type: "f64" };
   readonly #answer: CodeLocal;

@@ -230,7 +230,7 @@ export class FunctionBody {
     }
   }
 
-  /** Those with a prefix have their number behind it. */
+  /** Writes an instruction; one with a prefix has its number behind it. */
   #instruction(number: number): void {
     if (number > 0xff) this.#bytes.push(number >> 8, ...unsigned(number & 0xff));
     else this.#bytes.push(number);

@@ -27,7 +27,7 @@ function withShape(value: unknown): ReadData {
   return { value, shape, shapeText: shapeText(shape) };
 }
 
-/** What a modulator is given: its parameters, and the states of shared objects by their names. */
+/** Data that a modulator is given: its parameters, and the states of shared objects by their names. */
 export class GivenData {
   readonly parameters: unknown;
   readonly objects: Readonly<Record<string, unknown>>;

@@ -48,7 +48,7 @@ class FieldIndex {
   readonly #reader: FieldReader;
   readonly #equal = new Map<number, GuardEntry[]>();
   readonly #ranges = new IntervalTree<GuardEntry>();
-  /** Those of the intervals that NaN concerns, too. */
+  /** Entries of intervals that contain NaN as well. */
   readonly #orNaN = new Set<GuardEntry>();
   readonly #all = new Set<GuardEntry>();
 

@@ -6,7 +6,7 @@ import { type CostFormula, MOST_PER_RUN } from "./cost.ts";
 import { CostBound } from "./cost-bound.ts";
 import { type GuardedProgram, GuardIndex } from "./guard-index.ts";
 
-/** What is known of a channel's programs for events of one type. */
+/** A channel's programs for events of one type, and what is known of them. */
 interface TypePrograms {
   readonly index: GuardIndex;
   readonly bound: CostBound;

@@ -40,7 +40,7 @@ export class KeptArrays {
     return at;
   }
 
-  /** What has gone out has been copied. */
+  /** Gives the replaced blocks back, for what has gone out has been copied. */
   settle(): void {
     for (const { at, bytes } of this.#replaced) this.#heap.give(at, bytes);
     if (this.#replaced.length > 0) this.#replaced = [];

@@ -61,7 +61,7 @@ export class KeptEvents {
     this.#newest = undefined;
   }
 
-  /** Those that the program has let through since it was asked last. */
+  /** Events that the program has let through since they were last taken. */
   takePassed(): readonly KeptEvent[] {
     const passed = this.#passed;
     if (passed.length > 0) this.#passed = [];

@@ -24,7 +24,7 @@ export interface EventVector extends LengthOf {
 export type KnownText =
   /** Written in the source. */
   | { readonly from: "source"; readonly bytes: Uint8Array }
-  /** Of the parameters or a shared object, at an address of its own: at most `cap` bytes. */
+  /** A text of the parameters or a shared object, at an address of its own: at most `cap` bytes. */
   | {
       readonly from: "data";
       readonly at: Code;
@@ -32,7 +32,7 @@ export type KnownText =
       readonly cap: number;
       readonly path: string;
     }
-  /** Of the event. Its bytes may be broken. */
+  /** A text of the event, whose bytes may be broken. */
   | { readonly from: "event"; readonly at: Code; readonly length: Code; readonly vector: LengthOf };
 
 /** A number that is proven to be an integer of 32 bits, and not -0. */
@@ -175,7 +175,7 @@ export type KnownValue =
   | { readonly is: "kept"; readonly ref: CodeLocal; readonly effects: readonly Code[] }
   /** A list, map or set, which a field holds. */
   | { readonly is: "container"; readonly kind: ContainerKind; readonly field: CodeField }
-  /** That map or set again, which what changes it gives: nothing is done with it where it is compiled. */
+  /** The same map or set, as `set` and `add` give it back: nothing is done with it where it is compiled. */
   | { readonly is: "changed"; readonly effects: readonly Code[] }
   /** The first entry that a map had then, or undefined, after these effects. */
   | {

@@ -12,7 +12,7 @@ interface MadePlan {
 }
 type WriteField = (made: MadeFields, from: MadeSource) => void;
 
-/** What an event is made of. */
+/** Values that an event is made of. */
 interface MadeSource {
   /** The event that came in; undefined where the plan copies nothing of it. */
   readonly event: object | undefined;

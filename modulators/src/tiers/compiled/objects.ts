@@ -32,7 +32,7 @@ function functionIn(
 
 /** Finds out what objects that are written in the source are made of. */
 export abstract class ObjectChecker extends MemberChecker {
-  /** Where each object is written, by the list of its parts. */
+  /** Region where each object is written, by the list of its parts. */
   readonly #regions = new WeakMap<readonly ObjectEntry[], object>();
   /** Objects that have been encoded. */
   protected readonly encoded = new WeakSet<readonly ObjectEntry[]>();

@@ -20,7 +20,7 @@ export const TIER_FUNCTIONS = {
   pass: { takes: ["ref"] },
   /** Makes an empty list, map or set. */
   makeContainer: { takes: [], gives: "ref" },
-  /** Of such a one: the number of its entries; the first one's event, and key; that event, which is taken out. */
+  /** Entries of a list, map or set: their number; the first one's event, and key; that event, which is taken out. */
   count: { takes: ["ref"], gives: "i32" },
   first: { takes: ["ref"], gives: "ref" },
   firstKey: { takes: ["ref"], gives: "ref" },

@@ -2,7 +2,7 @@
 const PARTS = {
   /** An answer for each event, a byte. */
   answers: 4096,
-  /** Where each event begins and ends. */
+  /** The beginning and end of each event. */
   table: 8 * 4096,
   /** Texts of the modulator's parameters and shared objects, and numbers of these, eight bytes for each. */
   texts: 16_384,

@@ -2,7 +2,7 @@ import type { JechoError } from "@jecho/shared";
 import type { Limits } from "../../sandbox/sandbox.ts";
 
 /**
- * Who is blamed for a host's end: the modulator at work; possibly somebody else, as where the system killed the process or it went silent; or certainly
+ * The one blamed for a host's end: the modulator at work; possibly somebody else, as where the system killed the process or it went silent; or certainly
  * not the modulator.
  */
 export type Blame = "modulator" | "anybody" | "nobody";

@@ -14,7 +14,7 @@ export interface WorkerFailure {
 /** Messages to the worker: first the limits, then frames with their own memory, last null. */
 export type WorkerMessage = { readonly limits: Limits } | Uint8Array<ArrayBuffer> | null;
 
-/** Where messages come from and go to: the page's worker itself, or a port. */
+/** A way for messages in both directions: the page's worker itself, or a port. */
 interface MessageWay {
   onmessage: ((event: { data: WorkerMessage; ports: readonly MessageWay[] }) => void) | null;
   postMessage(message: Uint8Array | WorkerFailure | null, transfer: ArrayBuffer[]): void;

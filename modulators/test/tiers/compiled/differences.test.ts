@@ -9,7 +9,7 @@ const ofClass = (body: string): string =>
 const ofText = (text: string, options: object = {}) =>
   text.startsWith("import") ? modulatorFrom(text, options) : { source: functionSource(text), ...options };
 
-/** What comes out of a modulator that may be compiled, and out of a hosted one. */
+/** Output of a modulator that may be compiled, and of a hosted one. */
 async function outcomes(act: (bench: Bench) => Promise<void>): Promise<string[][]> {
   const both = [];
   for (const local of [true, false]) {

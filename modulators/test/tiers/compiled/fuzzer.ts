@@ -312,7 +312,7 @@ class Side {
     return this.#stopped.delete(derived);
   }
 
-  /** What a modulator was given and let through, as text; it is gone then. */
+  /** Text of what a modulator was given and let through; the modulator is gone then. */
   take(derived: number, hasStopped = false): string {
     this.#environment.tellSeen(derived);
     // A host counts what it was given itself.

@@ -10,7 +10,7 @@ export abstract class ArrayWriter extends ExpressionWriter {
   /** The kind of the array that a field of the class holds. */
   protected fieldArray = "";
 
-  /** Of lengths that are sound, mostly: others throw. */
+  /** A new array, mostly of a sound length: others throw. */
   protected array(): string {
     const name = this.name();
     const length = this.pick([
@@ -135,7 +135,7 @@ export abstract class ArrayWriter extends ExpressionWriter {
     ])();
   }
 
-  /** What is done with maps of numbers and sets. */
+  /** A use of a map of numbers or a set. */
   protected counted(): string {
     const [name, key] = [this.name(), this.key()];
     return this.pick([

@@ -3,7 +3,7 @@ import { ARRAYS, EDGES, HOW, LITERALS, MADE, NUMBERS, TEXTS } from "./random-val
 
 /** A random modulator's text, and the parameters for it. */
 export interface RandomProgram {
-  /** Of a function of one event, or of a module with a class. */
+  /** The text of a function of one event, or of a module with a class. */
   readonly text: string;
   readonly isClass: boolean;
   /** Whether events are made, and not only let through. */

@@ -143,7 +143,7 @@ function plain(text: string): string {
   return stripTypeScriptTypes(`${head}${text}`).slice(head.length);
 }
 
-/** Of each of these modulators the tier that runs it beside a producer that does not know its text: "compiled", or why it is hosted. */
+/** The tier that runs each of these modulators beside a producer that does not know its text: "compiled", or why it is hosted. */
 export function verdictsOn(all: readonly ShippedModulator[]): Record<string, string> {
   return Object.fromEntries(
     all.map(({ name, modulator, type }) => {

@@ -10,7 +10,7 @@ import { Rig } from "../../rig.ts";
 
 const MAIN = fileURLToPath(new URL("../../../src/generated/main.mjs", import.meta.url));
 
-/** What became of each line of code in a process that is confined as hosts are: "done", or the code of its error. */
+/** Outcome of each line of code in a process that is confined as hosts are: "done", or the code of its error. */
 function tried(lines: readonly string[]): string[] {
   const { file, flags } = confined(MAIN);
   const code = `

@@ -59,7 +59,7 @@ function frameOf(bytes: Uint8Array): Frame {
   return parseFrame(view, bytes, 0, bytes.byteLength);
 }
 
-/** What comes out of a run of four events of one byte, 0 to 3; or why the modulator was removed. */
+/** Events that come out of a run of four events of one byte, 0 to 3; or why the modulator was removed. */
 async function outcomeOf(carrier: CarrierKind): Promise<number[] | string> {
   const seen: number[] = [];
   let removed: string | undefined;

@@ -9,7 +9,7 @@ export interface Row {
   /** The field's type as schemas write it. */
   readonly written: string;
   readonly value: unknown;
-  /** Of an enum's value. */
+  /** Name of an enum's value. */
   readonly name: string | undefined;
 }
 

@@ -25,7 +25,7 @@ export function useChannelName(): string | undefined {
   return hash.startsWith(PREFIX) ? decoded(hash.slice(PREFIX.length)) : undefined;
 }
 
-/** What somebody typed into the address line may be no encoded text. */
+/** Decoded text, or the same text where somebody typed it unencoded into the address line. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -216,7 +216,7 @@ function Strip({ value }: { value: unknown }): ReactNode {
 interface PlotProps {
   readonly feed: ChannelFeed;
   readonly row: Row;
-  /** What was told last: a new one is drawn anew. */
+  /** Snapshot that was told last: a new one is drawn anew. */
   readonly version: FeedSnapshot;
 }
 

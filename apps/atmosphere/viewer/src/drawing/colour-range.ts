@@ -1,11 +1,11 @@
-/** What values the ends of a colour scale stand for: follows the data, but not nervously. */
+/** Values that the ends of a colour scale stand for: they follow the data, but not nervously. */
 
 export interface Range {
   readonly low: number;
   readonly high: number;
 }
 
-/** Where most values of a field are, and where all are. */
+/** Range of most values of a field, and that of all. */
 export interface Spread extends Range {
   readonly least: number;
   readonly most: number;
@@ -77,7 +77,7 @@ export function ticksOf({ low, high }: Range, most = TICKS): { ticks: number[]; 
 /** Share of a field's values at either end that a scale need not show: a few cells far out must not take the colours from all others. */
 const TAIL = 0.02;
 
-/** Where the values of a field are; large fields are sampled. Undefined where there is no finite value. */
+/** Spread of a field's values; large fields are sampled. Undefined where there is no finite value. */
 export function spreadOf(values: Float32Array, mostSamples = 4096): Spread | undefined {
   // An odd stride does not stay in one column of an even grid.
   const stride = Math.max(1, Math.floor(values.length / mostSamples)) | 1;
@@ -126,7 +126,7 @@ export class ColourRange {
     };
   }
 
-  /** What one view has of a key now. */
+  /** Takes the present spread of one view for a key. */
   offer(view: string, key: string, data: Spread | undefined): void {
     if (data === undefined) return;
     this.#parts.set(view, { key, data });

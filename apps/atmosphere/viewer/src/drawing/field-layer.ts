@@ -8,7 +8,7 @@ import { type FieldPainter, QUIET_BRIGHTNESS, type Scene, type SectionCamera } f
 const UNITS = { uValues: 0, uChangedAt: 1, uColours: 2, uLayers: 3 } as const;
 const COMPILE_POLL_MS = 20;
 const RADIANS = Math.PI / 180;
-/** What a graphics processor that is a program can paint without holding up the page. */
+/** Number of pixels that a graphics processor in software can paint without holding up the page. */
 const SOFTWARE_PIXELS = 90_000;
 
 interface Held {

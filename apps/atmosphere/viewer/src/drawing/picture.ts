@@ -1,4 +1,4 @@
-/** What a view has received and shows: the newest raster, and under it the last one of another place. */
+/** Picture that a view has received and shows: the newest raster, and under it the last one of another place. */
 import type { FieldEvent } from "../field-view.ts";
 import { type GeoWindow, normaliseLongitude } from "./projection.ts";
 import { goesRound, type Raster, type RasterGeometry, sameGeometry } from "./raster.ts";
@@ -27,7 +27,7 @@ export interface Picture {
 /** A window of one layer, on the earth. */
 export class LayerPicture implements Picture {
   top: Raster | undefined;
-  /** Of the same layer, and older. */
+  /** Older raster of the same layer. */
   under: Raster | undefined;
   layer = -1;
   /** When cells changed last, on the page's clock. */

@@ -1,4 +1,4 @@
-/** Where a place on the earth lies on the screen and back, and what part of the earth is to be seen. Angles in degrees. */
+/** Projection of places on the earth to the screen and back, and the part of the earth that is to be seen. Angles in degrees. */
 
 export interface Place {
   readonly latitude: number;
@@ -24,7 +24,7 @@ export interface MapCamera extends Place {
 /** An orthographic globe; sizes in CSS pixels, the place is at its middle. */
 export interface GlobeCamera extends Place {
   readonly kind: "globe";
-  /** Of the globe on the screen. */
+  /** Radius of the globe on the screen. */
   readonly radius: number;
   readonly width: number;
   readonly height: number;

@@ -4,7 +4,7 @@ import { modulo } from "./projection.ts";
 export interface RasterGeometry {
   readonly columns: number;
   readonly rows: number;
-  /** Of the first column's centre, and from column to column; likewise for rows. */
+  /** Centre of the first column, and distance from column to column; likewise for rows. */
   readonly xFirst: number;
   readonly xStep: number;
   readonly yFirst: number;

@@ -1,4 +1,4 @@
-/** What is to be painted of rasters, however it is painted. */
+/** Scene to paint from rasters, however it is painted. */
 import { type Camera, toEarth } from "./projection.ts";
 import type { Raster } from "./raster.ts";
 

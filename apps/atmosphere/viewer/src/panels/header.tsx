@@ -85,7 +85,7 @@ interface FactProps {
   readonly label: string;
   readonly value: string;
   readonly testId: string;
-  /** What is `minor` is left out where there is little room, what is `least` before that. */
+  /** Mark of a fact that is left out where there is little room: `least` first, `minor` after that. */
   readonly className?: "minor" | "least";
 }
 

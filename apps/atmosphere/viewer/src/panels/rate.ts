@@ -1,4 +1,4 @@
-/** What a view receives beside what the simulation makes. */
+/** Bytes that a view receives, beside those that the simulation makes. */
 
 /** Totals at one moment. */
 export interface Sample {

@@ -102,7 +102,7 @@ interface PartRowProps {
   readonly label: string;
   readonly received: Counted;
   readonly testId?: string;
-  /** Where a view is cut out of the field. */
+  /** Places where a view is cut out of the field. */
   readonly placements?: readonly Placement[];
   /** Events that will not come, and how many of them were dropped because this page did not keep up. */
   readonly lost?: { readonly missed: number; readonly dropped: number };

@@ -1,4 +1,4 @@
-/** What a view has to say of itself, so that no picture is taken for newer than it is. */
+/** State that a view tells of itself, so that no picture is taken for newer than it is. */
 import type { Status } from "@jecho/client";
 
 export type ViewState =
@@ -14,7 +14,7 @@ export type ViewState =
   | "handed-over"
   | "closed";
 
-/** What the state is made of; times are those of `Date.now()`, 0 where something never was. */
+/** Signs that the state is made of; times are those of `Date.now()`, 0 where something never was. */
 export interface Signs {
   readonly now: number;
   readonly session: Status;
@@ -38,7 +38,7 @@ export interface Signs {
   readonly isAlarm: boolean;
   /** When an unanswered change of the view began. */
   readonly waitingSince: number;
-  /** What is shown is the past: how many times as fast, and how many steps there are up to the present. */
+  /** Replay of the past, while it is shown: how many times as fast, and how many steps there are up to the present. */
   readonly replay?: { readonly speed: number; readonly stepsBehind: number } | undefined;
 }
 
@@ -136,7 +136,7 @@ export function describe(judged: Judged): string {
   return wordsOf(judged) + sinceOf(judged);
 }
 
-/** What continues the words where there is room; empty where nobody asks since when. */
+/** Text that continues the words where there is room; empty where nobody asks since when. */
 export function sinceOf({ state, since, detail }: Judged): string {
   const isAsked =
     state === "stale" || state === "reconnecting" || (state === "live" && detail === "no change");

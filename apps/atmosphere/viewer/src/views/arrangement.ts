@@ -1,4 +1,4 @@
-/** Which views the page shows, and in what grid. */
+/** Views that the page shows, and the grid that they are in. */
 
 export const VIEW_KINDS = ["map", "globe", "section"] as const;
 export type ViewKind = (typeof VIEW_KINDS)[number];

@@ -1,4 +1,4 @@
-/** What every view's board draws in, and how changed cells fade. */
+/** Elements that every view's board draws in, and the fading of changed cells. */
 
 export interface ViewElements {
   /** Carries what is drawn as data-* attributes. */
@@ -31,7 +31,7 @@ export function fadeClock(changedSeconds: number): number {
 
 const SOURCE_PX = 8;
 
-/** What is chosen: the section's place, the layer, a source's place. */
+/** Colour of what is chosen: the section's place, the layer, a source's place. */
 export const MARK_COLOUR = "#ffb454";
 
 /** Marks a source by its number; one that is not of this picture's layer, or not near its meridian, only faintly. */

@@ -1,4 +1,4 @@
-/** What the map and the globe have in common: one layer over the earth, seen by a camera. */
+/** Common part of the map and the globe: one layer over the earth, seen by a camera. */
 import type { View } from "@jecho/client";
 import { drawEarthLines } from "../drawing/coastlines.ts";
 import { type ColourRange, spreadOf } from "../drawing/colour-range.ts";
@@ -34,7 +34,7 @@ export abstract class EarthBoard<C extends Camera> extends FieldBoard {
   protected override readonly name: "map" | "globe";
   override readonly picture = new LayerPicture();
   #hasKeys = false;
-  /** Where a finger touched last: what is there is told until it touches elsewhere. */
+  /** Place that a finger touched last: it is described until the finger touches elsewhere. */
   #touched: Place | undefined;
 
   /** @param place among the views of the page */
@@ -117,7 +117,7 @@ export abstract class EarthBoard<C extends Camera> extends FieldBoard {
     return false;
   }
 
-  /** Where the camera looks, for a canvas of any size. */
+  /** Aim of the camera, for a canvas of any size. */
   protected abstract aim(): Aim;
 
   /** The camera in a canvas of its width and height. */

@@ -1,4 +1,4 @@
-/** What the boards of all views have in common: how they look, where they draw, and what they are sent. */
+/** Common part of the boards of all views: how they look, where they draw, and what they are sent. */
 import type { StatusSource } from "../../../src/types.ts";
 import { colourTable } from "../drawing/colour-map.ts";
 import { type ColourRange, type Scale, spreadOf } from "../drawing/colour-range.ts";
@@ -186,7 +186,7 @@ export abstract class FieldBoard implements StagePainting, ScaleSource {
   /** Does what another look asks for, besides its colours. */
   protected abstract looked(before: Look): void;
 
-  /** What is under the pointer, in words; undefined where that is nothing. */
+  /** Words on what is under the pointer; undefined where that is nothing. */
   protected abstract read(): string | undefined;
 
   abstract scene(width: number, height: number): Scene | undefined;

@@ -10,7 +10,7 @@ export interface Gestures {
   hover?(at: { x: number; y: number } | undefined): void;
   /** One finger came down, or moved. */
   touch?(at: { x: number; y: number }): void;
-  /** What keys do, by their names. */
+  /** Actions of keys, by the keys' names. */
   readonly keys?: Readonly<Record<string, () => void>>;
 }
 
@@ -18,7 +18,7 @@ const CLICK_PX = 5;
 const WHEEL_SPEED = 0.0016;
 const LINE_PX = 24;
 
-/** Where a finger is, and was: of the window, for the element may move under it. */
+/** Place where a finger is, or was: in the window, for the element may move under it. */
 interface Held {
   x: number;
   y: number;

@@ -16,7 +16,7 @@ import { ViewFrame } from "./view-frame.tsx";
 interface SectionViewProps {
   /** Among the views of the page. */
   readonly place: number;
-  /** What was open in its place: on another device, or here before. */
+  /** View that was open in its place: on another device, or here before. */
   readonly before: HandedView | KeptView | undefined;
   readonly page: PageState;
   readonly look: Look;

@@ -15,7 +15,7 @@ interface Size {
 
 export interface StagePainting {
   readonly camera: { readonly kind: Scene["camera"]["kind"] };
-  /** What is to be painted of the field now, in CSS pixels of its canvas; undefined before there is any. */
+  /** Scene to paint of the field now, in CSS pixels of its canvas; undefined before there is any. */
   scene(width: number, height: number): Scene | undefined;
   /** Draws lines and marks; the context's unit is the CSS pixel, and it is clear. */
   lines(context: CanvasRenderingContext2D, width: number, height: number): void;

@@ -52,11 +52,11 @@ interface ViewFrameProps {
   readonly subscribed: Subscribed;
   readonly detail: Detail;
   readonly onDetail: (detail: Detail) => void;
-  /** What the keys do, for those who do not see it. */
+  /** The keys in words, for those who do not see the picture. */
   readonly keys: string;
   readonly attach: (elements: ViewElements, surface: HTMLElement, signal: AbortSignal) => () => void;
   readonly onKeys: (hasKeys: boolean) => void;
-  /** What the picture shows now; empty where there is none. */
+  /** Description of the picture as it is now; empty where there is none. */
   readonly caption: () => string;
   readonly tools?: ReactNode;
   readonly scale?: ReactNode;
