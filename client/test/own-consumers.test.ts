@@ -18,6 +18,10 @@ export default class extends FifoModulator {
 }`,
 };
 
+const EVERYTHING = {
+  source: `import { FifoModulator } from "jecho:moe"; export default class extends FifoModulator {}`,
+};
+
 test.for([
   { elsewhere: true, restarts: true, keeps: false },
   { elsewhere: false, restarts: true, keeps: false },
@@ -114,3 +118,37 @@ test("PROV-5: a consumer whose past is made here is not told to miss what its mo
   expect(await late.take(32)).toEqual(Array.from({ length: 32 }, (_, i) => 2 * (i + 1)));
   expect(consumer.stats.missed).toBe(0);
 });
+
+test.each([false, true])(
+  "DEL-8, CHAN-5: a consumer in its producer's process that begins in the past misses nothing that a broken connection has lost (modulated: %s)",
+  async isModulated => {
+    await using rig = await startRig();
+    await using way = await startCutter(rig.gateway.address);
+    await using session = connect(way.address, { ...QUICK, modulators: MODULATORS });
+    const channel = session.channel("a", Tick);
+    const producer = await channel.produce({ history: { events: 1000 } });
+    const [live, late] = [new Inbox<number>(), new Inbox<number>()];
+    await channel.subscribe(({ n }) => live.put(n));
+    const raise = (from: number, to: number): void => {
+      for (let n = from; n <= to; n++) producer.publish({ n, note: "" });
+    };
+    raise(1, 20);
+    await session.flush();
+    way.hold();
+    raise(21, 40);
+    await live.take(40);
+    const isBroken = whenState(session, "reconnecting");
+    way.cut();
+    await isBroken;
+    const opening = channel.subscribe(({ n }) => late.put(n), {
+      from: 1,
+      ...(isModulated && { modulator: EVERYTHING }),
+    });
+    way.release();
+    const consumer = await opening;
+    raise(41, 60);
+    await expect.poll(() => late.all.at(-1)).toBe(60);
+    const all = Array.from({ length: 60 }, (_, i) => i + 1);
+    expect({ late: late.all, missed: consumer.stats.missed }).toEqual({ late: all, missed: 0 });
+  },
+);

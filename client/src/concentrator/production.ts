@@ -109,7 +109,7 @@ export const createProduction: CreateProduction = ({
     synchronous,
     traced,
   });
-  const demands = new Demands({ index, modulation, routes, outbox, hold }, producer =>
+  const demands = new Demands({ index, modulation, routes, reception, outbox, hold }, producer =>
     deriving.opened(producer),
   );
   const delegates = new Delegates(index, modulation);

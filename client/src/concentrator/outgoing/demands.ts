@@ -1,12 +1,13 @@
-import type { Demand } from "@jecho/shared/internal";
+import type { Demand, EventsFrame } from "@jecho/shared/internal";
 import type { Installation } from "../../modulation/installation.ts";
 import type { Modulation } from "../../modulation/modulation.ts";
 import type { DerivedDemand, Demand as ProducerDemand, StateOfReaders } from "../../producer/demand.ts";
 import type { ProducerEndpoint } from "../endpoints/endpoint.ts";
 import type { EndpointIndex } from "../endpoints/endpoint-index.ts";
+import type { Reception } from "../incoming/reception.ts";
 import type { Routes } from "../incoming/routes.ts";
 import type { Hold } from "./hold.ts";
-import type { Lanes } from "./lane.ts";
+import type { Lane, Lanes } from "./lane.ts";
 import type { Outbox } from "./outbox.ts";
 
 /** Parts that demands use. */
@@ -14,6 +15,7 @@ interface DemandsParts {
   readonly index: EndpointIndex;
   readonly modulation: Modulation;
   readonly routes: Routes;
+  readonly reception: Reception;
   readonly outbox: Outbox;
   readonly hold: Hold;
 }
@@ -31,6 +33,7 @@ export class Demands {
   readonly #index: EndpointIndex;
   readonly #modulation: Modulation;
   readonly #routes: Routes;
+  readonly #reception: Reception;
   readonly #outbox: Outbox;
   readonly #hold: Hold;
   /** Channels whose demand was told a moment ago, and whether it has changed since. */
@@ -40,13 +43,14 @@ export class Demands {
 
   /** @param onOpened told of a producer whose events count from now on */
   constructor(
-    { index, modulation, routes, outbox, hold }: DemandsParts,
+    { index, modulation, routes, reception, outbox, hold }: DemandsParts,
     onOpened: (producer: ProducerEndpoint) => void,
   ) {
     this.#onOpened = onOpened;
     this.#index = index;
     this.#modulation = modulation;
     this.#routes = routes;
+    this.#reception = reception;
     this.#outbox = outbox;
     this.#hold = hold;
   }
@@ -71,9 +75,21 @@ export class Demands {
       const source = producer.usual.source.id;
       producer.listener.notify({ is: "opened", endpoint: producer.id, reset: 0, source });
     }
-    this.#resumeOrRest(producer.lanes, consumers, begins);
+    this.#resumeOrRest(producer.lanes, consumers, begins, (lane, runs) =>
+      this.#handAgain(producer, lane, runs),
+    );
     if (consumers > 0) this.#hold.back(producer);
     this.tell(producer.channel);
+  }
+
+  /** Consumers here that began in the past get what a broken connection may have lost, for the gateway's past lacks it. Others have had it. */
+  #handAgain({ channel, channelNumber }: ProducerEndpoint, lane: Lane, runs: readonly EventsFrame[]): void {
+    const owed = this.#index.owed.get(channel) ?? [];
+    for (const consumer of [...owed, ...this.#routes.membersOf(channelNumber)]) {
+      const { isApplications, modulator, from } = consumer;
+      if (!isApplications || modulator !== undefined || from === undefined) continue;
+      for (const run of runs) this.#reception.raisedBefore(consumer, run, lane);
+    }
   }
 
   #toldOfDerived({ channel, consumers, unheard }: Told): void {
@@ -123,10 +139,18 @@ export class Demands {
   }
 
   /** Sends again what the lanes hold where somebody begins to listen. Where nobody listens, their position is to be said anew. */
-  #resumeOrRest(lanes: Lanes, consumers: number, begins: boolean): void {
+  #resumeOrRest(
+    lanes: Lanes,
+    consumers: number,
+    begins: boolean,
+    sent: (lane: Lane, runs: readonly EventsFrame[]) => void = () => {},
+  ): void {
     for (const lane of lanes) {
       if (consumers === 0) lane.isPlaced = false;
-      else if (begins && lane.isBegun && lane.isAddressed) this.#outbox.resume(lane);
+      else if (begins && lane.isBegun && lane.isAddressed) {
+        const runs = this.#outbox.resume(lane);
+        if (runs.length > 0) sent(lane, runs);
+      }
     }
   }
 

@@ -219,13 +219,13 @@ export class Outbox {
     lane.hold(frame);
   }
 
-  /** Sends the lane's position and unconfirmed runs: its events are wanted again. */
-  resume(lane: Lane): void {
+  /** Sends the lane's position and unconfirmed runs: its events are wanted again. @returns the runs, with their present numbers */
+  resume(lane: Lane): readonly EventsFrame[] {
     const frames = lane.takeUnconfirmed();
     const [first] = frames;
     if (first === undefined) {
       this.place(lane);
-      return;
+      return frames;
     }
     this.place(lane, first.raised - 1, first.after);
     for (const frame of frames) frame.readdress(lane.channel, lane.producer);
@@ -235,6 +235,7 @@ export class Outbox {
     );
     // Its modulator may have been through more without letting anything pass.
     if (lane.coverage?.isBehind) this.place(lane);
+    return frames;
   }
 }
 
