@@ -14,6 +14,8 @@ type Fault = (world: World, random: Random) => Promise<void>;
 
 /** Longer than anybody waits for another one to come back after a new connection. */
 const ABOVE_HOLD_MS = 2700;
+/** Longest time until a silent break is noticed, by the default heartbeats. */
+const UNNOTICED_MS = 25_000;
 /** Some are too short to be noticed, some longer than a connection is silent before it is given up, some longer than a hold. */
 const STOPS_MS = [200, 1000, 3500, 6500] as const;
 
@@ -69,8 +71,14 @@ export const FAULTS = {
     const cutters = random.next() < 0.3 ? world.cutters : [random.pick(world.cutters)];
     for (const cutter of cutters) cutter.cut();
   },
-  "silent-cut": async (world, random) => random.pick(world.cutters).silence(),
-  "half-open": async (world, random) => random.pick(world.cutters).halve(random.pick(["near", "far"])),
+  "silent-cut": async (world, random) => {
+    world.returnsIn(UNNOTICED_MS);
+    random.pick(world.cutters).silence();
+  },
+  "half-open": async (world, random) => {
+    world.returnsIn(UNNOTICED_MS);
+    random.pick(world.cutters).halve(random.pick(["near", "far"]));
+  },
   delayed: async (world, random) => {
     const cutter = random.pick(world.cutters);
     cutter.delayMs = ABOVE_HOLD_MS;
