@@ -1,7 +1,7 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { colourMap } from "../../viewer/src/drawing/colour-map.ts";
 import type { KeptView } from "../../viewer/src/handed-page.ts";
-import { lookOf, scalesOf, searchOf, viewsOf } from "../../viewer/src/page-address.ts";
+import { lookOf, PageAddress, scalesOf, searchOf, viewsOf } from "../../viewer/src/page-address.ts";
 
 const LOOK = { layer: 24, longitude: 16.25, colours: colourMap("turbo"), smooth: false };
 const FILTER = { kind: "filter" } as const;
@@ -46,4 +46,16 @@ test("what is no such thing is left out", () => {
     { aim: { latitude: 90, longitude: 10, reach: 60 } },
     { aim: undefined, mode: FILTER, detail: "auto" },
   ]);
+});
+
+test("the address keeps where views look that have not said so yet", () => {
+  const search = "?hPa=150&lon=16.4&colours=turbo&map=48.2,16.4,60";
+  const written: string[] = [];
+  vi.stubGlobal("location", { search, pathname: "/", hash: "" });
+  vi.stubGlobal("history", { state: null, replaceState: (_: null, __: "", to: string) => written.push(to) });
+  onTestFinished(() => void vi.unstubAllGlobals());
+  const address = new PageAddress(viewsOf(search, ["map"]));
+  address.setLook({ layer: 20, longitude: 16.4, colours: colourMap("turbo"), smooth: true });
+  address.flush();
+  expect(written).toEqual([expect.stringContaining("map=48.2,16.4,60")]);
 });

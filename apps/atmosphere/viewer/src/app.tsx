@@ -83,7 +83,7 @@ function Desk({ handed, fault, onRetry }: DeskProps): ReactNode {
   const [views] = useState(() => new ShownViews());
   useEffect(() => feed && traffic.produced.add(feed.produced), [traffic, feed]);
   useEffect(() => feed && traffic.of("status").add(feed), [traffic, feed]);
-  const [address] = useState(() => new PageAddress());
+  const [address] = useState(() => new PageAddress(before));
   const page: PageState = { feed, latest, traffic, views, address };
   const [layerRange] = useState(() => new ColourRange(scalesOf(location.search).scale));
   const [sectionRange] = useState(() => new ColourRange(scalesOf(location.search).sectionScale));

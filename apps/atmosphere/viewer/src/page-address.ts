@@ -27,10 +27,15 @@ const WRITE_MS = 400;
 
 /** Keeps the address up to date with what is looked at. */
 export class PageAddress {
-  readonly #views = new Map<number, KeptView>();
+  readonly #views: Map<number, KeptView>;
   #look: AddressLook | undefined;
   #scales: HeldScales = {};
   #timer: ReturnType<typeof setTimeout> | undefined;
+
+  /** @param views those that the page begins with, before each has said what it looks at */
+  constructor(views: readonly KeptView[]) {
+    this.#views = new Map(views.map(view => [view.place, view]));
+  }
 
   setLook(look: AddressLook): void {
     this.#look = look;
