@@ -114,6 +114,11 @@ period() {
     of: EVEN_NAME,
     modulator: modulator("enqueue(event) { if (event.n % 4 === 0) super.enqueue(event); }"),
   },
+  /** A filter that one consumer of a channel alone has. */
+  third: {
+    step: 3,
+    modulator: modulator("enqueue(event) { if (event.n % 3 === 0) super.enqueue(event); }"),
+  },
   /** A filter that nobody has had before. */
   fresh: {
     step: 2,
@@ -131,7 +136,7 @@ enqueue(event) { if (this.moe.services.isEven(event.n)) super.enqueue(event); }`
 export type MeaningName = keyof typeof MEANINGS;
 /** Meanings that consumers of a channel have. */
 export const meaningsOf = (channel: Channel): readonly MeaningName[] =>
-  channel === "chaos/served" ? ["all", "served"] : ["all", "even", "counted", "gathered", "fourth"];
+  channel === "chaos/served" ? ["all", "served"] : ["all", "even", "counted", "gathered", "fourth", "third"];
 export const meaningOf = (name: MeaningName): Meaning => MEANINGS[name];
 
 /** Numbers for each thing that a consumer notes, in its order: consumer, producer, life, first, n, count. */

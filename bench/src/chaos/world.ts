@@ -129,18 +129,18 @@ export class World {
     const othersOf = (i: number): number[] =>
       options.roams ? gateways.map(({ port }) => port).filter(port => port !== portOf(i)) : [];
     const all = CHANNELS.flatMap(channel => meaningsOf(channel).map(meaning => [channel, meaning] as const));
-    const create = (name: string, i: number, without: MeaningName): Promise<ConsumerParty> =>
+    const create = (name: string, i: number, ...without: MeaningName[]): Promise<ConsumerParty> =>
       ConsumerParty.create(
         name,
         portOf(i),
-        all.filter(([, meaning]) => meaning !== without),
+        all.filter(([, meaning]) => !without.includes(meaning)),
         { others: othersOf(i) },
       );
     const consumers = await Promise.all([
-      ConsumerParty.create("A", portOf(0), all, { others: othersOf(0) }),
+      create("A", 0, "third"),
       create("B", 1, "gathered"),
       // What is handed over.
-      create("H", 2, "fourth"),
+      create("H", 2, "fourth", "third"),
     ]);
     const producers = await Promise.all(
       [true, true, options.allModulate].map((modulates, i) =>
