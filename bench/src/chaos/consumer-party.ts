@@ -135,12 +135,16 @@ export class ConsumerParty {
     return this.#seats.reduce((sum, { account, channel }) => sum + account.owed(of(channel, sources)), 0);
   }
 
-  /** Consumers that are owed events, and how many. */
+  /** Consumers that are owed events, and how many; and where the modulator of each runs, as that was told. */
   owing(sources: readonly Source[]): string[] {
     return this.#seats
-      .map(({ account, channel }) => [account.name, account.owed(of(channel, sources))] as const)
-      .filter(([, owed]) => owed > 0)
-      .map(([name, owed]) => `${name}: ${owed}`);
+      .map(({ account, channel, state }) => ({
+        name: account.name,
+        owed: account.owed(of(channel, sources)),
+        places: state?.places ?? "",
+      }))
+      .filter(({ owed }) => owed > 0)
+      .map(({ name, owed, places }) => `${name}: ${owed}${places === "" ? "" : `; at ${places}`}`);
   }
 
   /** They ask for a past that nobody promised to keep. */
@@ -245,9 +249,9 @@ export class ConsumerParty {
       if (from === undefined) seat.account.subscribed(atMs);
       if (typeof from === "number") seat.account.lacks(missing);
       const place = typeof from === "number" ? undefined : from;
-      seat.state = { state: "live", place, code: undefined };
+      seat.state = { state: "live", place, code: undefined, places: "" };
     } catch (error) {
-      seat.state = { state: "refused", place: undefined, code: codeOf(error) };
+      seat.state = { state: "refused", place: undefined, code: codeOf(error), places: "" };
     } finally {
       seat.isOpening = false;
     }

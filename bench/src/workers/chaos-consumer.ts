@@ -41,6 +41,8 @@ export interface State {
   readonly place: EventPlace | undefined;
   /** Why it has ended, if it has. */
   readonly code: string | undefined;
+  /** Where its modulator runs, as it was told. */
+  readonly places: string;
 }
 
 export interface Taken {
@@ -132,7 +134,8 @@ serve({
     const states = consumers.map(consumer => {
       if (consumer === undefined) return undefined;
       const { state, error } = consumer.status;
-      return { state, place: consumer.place, code: error?.code };
+      const places = consumer.placements.map(({ at, code }) => (code === undefined ? at : `${at} (${code})`));
+      return { state, place: consumer.place, code: error?.code, places: places.join(", ") };
     });
     const taken = { seen: Uint32Array.from(seen), states, errors };
     seen = [];
