@@ -343,7 +343,7 @@ export class Account {
       gaps.splice(gaps.indexOf(gap), 1, ...left.filter(({ from, to }) => from <= to));
     }
     const verdict = this.#verdict;
-    // What the former modulator's output lacks may come of the next one, behind what the former made.
+    // The next modulator may make what the former one's output lacks, behind what that made.
     verdict[isWithMore || isChanging ? "repeatedInPart" : "reordered"] += late;
     verdict[isWithMore || isChanging ? "repeatedInPart" : "duplicated"] += this.#among(from - 1, to) - late;
     this.#missing -= this.#meaning.gathers ? Math.min(1, late) : late;

@@ -119,7 +119,8 @@ export class Reception {
     this.#checkRestart(entry);
     entry.successor?.check();
     if (entry.isApplications) {
-      // Before its first run, which one message may carry for several consumers. What is told as missing is told once, also to one that goes on in another process.
+      // Before its first run, which one message may carry for several consumers. Missing events are part of the consumer's place: they are told once, also to one
+      // that goes on in another process.
       const isUnmade = of.origin?.id === of.source.id;
       if (producer !== 0 || missing > 0)
         nameSource(entry, isUnmade ? 0 : producer, of, isUnmade ? 0 : raised, through, missing);
@@ -299,10 +300,7 @@ export class Reception {
   }
 }
 
-/**
- * Tells the application the source of the runs under this producer's number, and their position, where that is news: as it is where events up to there are
- * missing.
- */
+/** Tells the application the source of the runs under this producer's number, and their position, where the source is news or events up to there are missing. */
 function nameSource(
   { named, id: endpoint, listener }: ConsumerEndpoint,
   producer: number,
