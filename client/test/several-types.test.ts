@@ -197,6 +197,27 @@ describe.each(WHERE)(
         { step: 2, seen: 3, hasRun: false },
       ]);
     });
+
+    test("TYPE-5: a modulator reads a type that another one was installed with before the first event of it", async () => {
+      await using rig = await rigAt(at);
+      const session = rig.session(at === "producer" ? { modulators: { trusted } } : rig.producing);
+      const viewing = rig.session();
+      const first = await session.channel("grid", First).produce();
+      const inbox = new Inbox<{ step: number; seen: number; hasRun: boolean }>();
+      const errors: unknown[] = [];
+      await viewing.channel("grid").subscribe(event => inbox.put(unpack(event) as never), {
+        modulator: counting,
+        onError: error => errors.push(error),
+      });
+      first.publish({ step: 0, layer: 0, values: VALUES });
+      await inbox.take(1);
+      const second = await session.channel("grid", Second).produce();
+      await first.close();
+      await viewing.channel("grid").subscribe(() => {}, { modulator: passing });
+      second.publish({ step: 1, layer: 0, values: VALUES, run: "x" });
+      expect((await inbox.take(2))[1]).toEqual({ step: 1, seen: 2, hasRun: true });
+      expect(errors).toEqual([]);
+    });
   },
 );
 

@@ -227,7 +227,11 @@ export class Modulation {
       const { offers, context = new Map() } = (instead === undefined ? producer : undefined) ?? {};
       const told = this.#names.typesOf(input);
       const further = told.size === 0 ? [] : [...told.values()];
-      if (schema.byteLength > 0) told.set(tokenOf(schema), schema);
+      if (schema.byteLength > 0 && !told.has(tokenOf(schema))) {
+        told.set(tokenOf(schema), schema);
+        // Modulators that are there are told of it by no run any more.
+        environment.addType(input, schema);
+      }
       const request = {
         derived: hosted,
         channel: input,
