@@ -197,7 +197,7 @@ export class ConsumerParty {
     try {
       const token = await first.call<string>("handover");
       meanwhile();
-      await second.call("takeOver", { port: this.#port, token });
+      await second.call("takeOver", { port: this.#port, others: this.#others, token });
       // Events that the first one was handed before it gave up may still be on their way to its application; its end comes behind them.
       const until = performance.now() + ENDING_MS;
       do await this.#takeAll();

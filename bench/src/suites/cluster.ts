@@ -14,13 +14,11 @@ const QUICK_FAULTS = 6;
 const [PATIENCE_MS, QUICK_PATIENCE_MS] = [15_000, 8000];
 const MOST_NOTES = 60;
 
-/** Faults of the history's file, which no gateway of a cluster has, and of sessions that are handed over, which clusters cannot do yet. */
+/** Faults of the history's file, which no gateway of a cluster has. */
 const NOT_OF_CLUSTERS: ReadonlySet<FaultName> = new Set([
   "reader-of-the-past",
   "disk-full",
   "bit-flipped-in-file",
-  "handover",
-  "handover-and-kill",
 ]);
 
 const ABOUT = "what is lost, repeated or out of order while they and all others are killed, stopped and cut";
