@@ -186,6 +186,45 @@ test("DEL-7, MOE-18: a producer that comes back finds its modulators with the co
   expect(consumer.placements).toMatchObject([{ at: "consumer" }]);
 });
 
+test("DEL-7, MOE-18: a modulator that is asked for again, as its producer comes back, just when its feed is refused is installed", async () => {
+  await using rig = await startRig();
+  await using there = await startCutter(rig.gateway.address);
+  await using here = await startCutter(rig.gateway.address);
+  await using producing = connect(there.address, { ...QUICK, modulators: { most: 0 } });
+  await using viewing = connect(here.address, { ...QUICK, name: "viewing" });
+  const inbox = new Inbox<number>();
+  const consumer = await viewing
+    .channel("a", Tick)
+    .subscribe(({ n }) => inbox.put(n), { modulator: numbered });
+  const through = new Inbox<number>();
+  await rig
+    .session()
+    .channel("through", Tick)
+    .subscribe(({ n }) => through.put(n));
+  const mark = await viewing.channel("through", Tick).produce();
+  // The consumer's process installs it, and asks for its feed.
+  here.hold();
+  const opening = producing.channel("a", Tick).produce();
+  await expect.poll(() => here.heldBytes).toBeGreaterThan(0);
+  there.part();
+  const looks = rig.session();
+  const producers = async (): Promise<unknown> => (await looks.overview("a")).of[0]?.producers;
+  await expect.poll(producers).toBe(0);
+  // The refusal and the next request come together.
+  here.stall();
+  mark.publish({ n: 1, note: "" });
+  here.release();
+  await through.take(1);
+  there.join();
+  await expect.poll(producers).toBe(1);
+  here.flow();
+  const producer = await opening;
+  producer.publish({ n: 2, note: "" });
+  expect(await inbox.take(1)).toEqual([2]);
+  expect(consumer.placements).toMatchObject([{ at: "consumer" }]);
+  expect(consumer.stats.missed).toBe(0);
+});
+
 test("MOE-18, MOE-21: nobody else may run modulators for others", async () => {
   await using rig = await startRig();
   const liar = rig.session({ modulating: "let me" });

@@ -23,6 +23,8 @@ export interface Cutter extends AsyncDisposable {
   /** Lets nothing more through to the gateway, as a slow network; and what was kept back. */
   hold(): void;
   release(): void;
+  /** Bytes that are kept back on the way to the gateway. */
+  readonly heldBytes: number;
   /** From now on so much comes from the gateway in a second, and no more; with Infinity as much as there is. */
   slow(bytesPerSecond: number): void;
   /** Flips a bit of the next frame that the gateway sends. */
@@ -104,6 +106,9 @@ export async function startCutter(target: string): Promise<Cutter> {
     hold: () => {
       isHeld = true;
       for (const [near, far] of pairs) near.unpipe(far);
+    },
+    get heldBytes() {
+      return [...pairs].reduce((sum, [near]) => sum + near.readableLength, 0);
     },
     release: () => {
       isHeld = false;

@@ -95,7 +95,7 @@ export interface Installation {
   isTold: boolean;
   /** Number of remote consumers that are not listening yet: coming ones, and modulators behind it without consumers. */
   unheard: number;
-  /** Pending until it is fed over the wire and its installation is answered; rejected with why it has ended. */
+  /** The newest request for it, where it is fed over the wire: pending until that is answered; rejected with why it has ended. */
   opening: PromiseWithResolvers<never> | undefined;
 }
 
@@ -108,6 +108,7 @@ type Placed = Pick<
   | "feed"
   | "input"
   | "wire"
+  | "opening"
   | "needs"
   | "schema"
   | "reads"
@@ -143,7 +144,6 @@ export function newInstallation(
     elsewhere: process === 0 ? 1 : 0,
     isTold: process === 0 || own,
     unheard: process === 0 ? 1 : 0,
-    opening: placed.wire === "" ? undefined : newOpening(),
   };
 }
 

@@ -102,6 +102,7 @@ export class Modulation {
       known.producers = instead?.producers ?? [];
       known.leaves = false;
       clearTimeout(known.leaving);
+      known.leaving = undefined;
       const { wire: former } = known;
       known.wire = wire;
       known.source = own;
@@ -120,16 +121,19 @@ export class Modulation {
       else answer(known, known.hosted);
       return;
     }
-    const installation = known ?? (await this.#installNew(feed, parent, { ...asked, wire }, producer));
-    installation.opening ??= newOpening();
+    // Where it is asked for again meanwhile, it is the newer request's, and stays whatever becomes of this one.
+    const opening = newOpening();
+    if (known !== undefined) known.opening = opening;
+    const installation =
+      known ?? (await this.#installNew(feed, parent, { ...asked, wire, opening }, producer));
     const fed = this.#events.onFeed(wire, instead as Instead, channel);
     try {
-      await Promise.race([installation.opening.promise, fed]);
+      await Promise.race([opening.promise, fed]);
     } catch (error) {
-      this.#remove(installation);
+      if (installation.opening === opening) this.#remove(installation);
       throw error;
     } finally {
-      installation.opening = undefined;
+      if (installation.opening === opening) installation.opening = undefined;
     }
     answer(installation, installation.hosted);
   }
@@ -175,10 +179,12 @@ export class Modulation {
       by,
       source,
       wire = "",
+      opening,
     }: Pick<Install, "channel" | "derived" | "instead" | "behind" | "by"> & {
       modulator: Modulator;
       source: string;
       wire?: string;
+      opening?: Installation["opening"];
     },
     producer: ProducerEndpoint | undefined,
     answer?: (declared: Declared, hosted: number) => void,
@@ -208,6 +214,7 @@ export class Modulation {
         feed,
         input,
         wire,
+        opening,
         needs,
         schema: declared,
         reads,
@@ -286,6 +293,7 @@ export class Modulation {
         feed: name,
         input,
         wire: "",
+        opening: undefined,
         ...types,
         number: 0,
       };
@@ -304,7 +312,6 @@ export class Modulation {
 
   /** Removes a modulator that made one consumer's past. */
   removeFor(installation: Installation): void {
-    if (this.installed.get(installation.hosted) === undefined) return;
     this.#remove(installation);
     this.#names.forget(installation.feed);
   }
@@ -316,18 +323,18 @@ export class Modulation {
     if (installation === undefined) return;
     if (process === 0 || this.#environment.loaded === undefined) return this.#remove(installation);
     installation.leaves = true;
-    const leave = (): void => {
-      if (installation.leaves) this.#remove(installation);
-    };
     clearTimeout(installation.leaving);
-    installation.leaving = returns ? setTimeout(leave, APART_MS) : undefined;
+    installation.leaving = returns ? setTimeout(() => this.#remove(installation), APART_MS) : undefined;
     if (returns) return;
     // Events under way will not come again.
     const { loaded } = this.#environment;
     void this.runs
       .finished()
       .then(() => (loaded.endPeriod(installation.hosted) ? this.runs.finished() : undefined))
-      .then(leave);
+      .then(() => {
+        const { leaves, leaving } = installation;
+        if (leaves && leaving === undefined) this.#remove(installation);
+      });
   }
 
   /** The connection broke: modulators stay, for their consumers are expected back. */
@@ -427,6 +434,7 @@ export class Modulation {
 
   #remove(installation: Installation): void {
     const { hosted, leaving } = installation;
+    if (this.installed.get(hosted) !== installation) return;
     clearTimeout(leaving);
     // Nobody else knows the events that it has been through without letting them pass.
     this.#events.onStatement(installation);

@@ -83,7 +83,7 @@ test("MOE-19: one that ends while its feed is opened is refused with the reason,
   expect(answers.map(answer => ("code" in answer ? [answer.kind, errorCode(answer.code)] : answer))).toEqual([
     ["Refused", "MODULATOR_FAILED"],
   ]);
-  expect(unfed).toEqual(["3@1", "3@1"]);
+  expect(unfed).toEqual(["3@1"]);
   expect([...modulation.installed]).toEqual([]);
   await modulation.close();
 });
