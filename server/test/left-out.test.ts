@@ -77,6 +77,7 @@ test("MOE-5: a modulator that fails with the first event behind its installation
 test.each([
   ["its host has failed", ERRORS.MODULATOR_HOST_FAILED[0]],
   ["a call took too long, as on a busy machine", ERRORS.MODULATOR_TIMED_OUT[0]],
+  ["it was closed", ERRORS.CLOSED[0]],
 ])(
   "MOE-5: where %s the producer is asked again, and never where the reason is the modulator's own",
   async (_, code) => {
@@ -109,6 +110,30 @@ test.each([
     expect(failing.frames.filter(({ kind }) => kind === "Install")).toEqual([]);
   },
 );
+
+test("MOE-5: a consumer's process that serves no modulators at present is asked again", async () => {
+  await using gateway = await start();
+  using elsewhere = await RawProducer.open(gateway, { modulates: false });
+  await elsewhere.next("Demand");
+  using consumer = await RawConsumer.open(gateway);
+  const { request, derived } = await consumer.next("Install");
+  const [code] = ERRORS.MODULATORS_NOT_SERVED;
+  using other = await RawProducer.open(gateway);
+  await other.installs();
+  consumer.say({ kind: "Refused", request, code, message: "not now" });
+  expect((await consumer.opened()).placements).toEqual([
+    placed("nowhere", elsewhere, code),
+    placed("producer", other),
+  ]);
+  const again = await consumer.next("Install");
+  consumer.say(installed(again.request, derived));
+  const { request: asked } = await elsewhere.next("Demand");
+  elsewhere.say({ kind: "Noted", request: asked });
+  expect(await consumer.placements()).toEqual([
+    placed("consumer", elsewhere, code),
+    placed("producer", other),
+  ]);
+});
 
 test.each<[string, (derived: number, request: number) => Outgoing]>([
   ["Removed of what it was never asked for", derived => removed(derived)],
