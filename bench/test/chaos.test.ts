@@ -9,6 +9,7 @@ const NOT_YET: readonly FaultName[] = ["disk-full", "bit-flipped-in-file", "bit-
 const TOO_MANY: readonly FaultName[] = [
   "gateway-stopped",
   "gateways-restarted-in-turn",
+  "away-for-long",
   "delayed",
   "trickle",
   "producer-hangs-as-it-joins",

@@ -16,6 +16,8 @@ type Fault = (world: World, random: Random) => Promise<void>;
 const ABOVE_HOLD_MS = 2700;
 /** Longest time until a silent break is noticed, by the default heartbeats. */
 const UNNOTICED_MS = 25_000;
+/** Longer than modulators, events and names are kept for whoever is away. */
+const AWAY_MS = [31_000, 40_000] as const;
 /** Some are too short to be noticed, some longer than a connection is silent before it is given up, some longer than a hold. */
 const STOPS_MS = [200, 1000, 3500, 6500] as const;
 
@@ -79,6 +81,15 @@ export const FAULTS = {
     world.returnsIn(UNNOTICED_MS);
     random.pick(world.cutters).halve(random.pick(["near", "far"]));
   },
+  "away-for-long": (world, random) =>
+    withOne(world, [...world.producers, ...world.consumers], random, async ({ cutter }) => {
+      const ms = random.between(...AWAY_MS);
+      world.returnsIn(ms);
+      cutter.refuses = true;
+      cutter.cut();
+      await delay(ms);
+      cutter.heal();
+    }),
   delayed: async (world, random) => {
     const cutter = random.pick(world.cutters);
     cutter.delayMs = ABOVE_HOLD_MS;
