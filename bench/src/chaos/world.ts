@@ -45,6 +45,8 @@ export interface Outcome {
 }
 
 const TAKE_MS = 100;
+/** Time in which nothing comes, before anything is judged: what was told may have been due to nobody, and others still be on their way. */
+const STILL_MS = 500;
 /** Longest suspension of a modulator, and the time until it is installed again. */
 const MOST_LEFT_OUT_MS = 720_000;
 const NUDGE = 8;
@@ -347,16 +349,17 @@ export class World {
   /** Waits until nobody is owed anything. @returns false where nothing came for so long */
   async #quiet(patienceMs: number): Promise<boolean> {
     const began = performance.now();
-    let [owed, since] = [Number.POSITIVE_INFINITY, began];
+    let [owed, since, cameAt] = [Number.POSITIVE_INFINITY, began, began];
     while (performance.now() - since < patienceMs) {
       for (const consumer of this.#watched) {
-        if (await consumer.take()) since = performance.now();
+        if (await consumer.take()) since = cameAt = performance.now();
         // It is waited for below.
         void consumer.renew();
       }
       const sources = this.#sources();
       const now = this.#watched.reduce((sum, consumer) => sum + consumer.owed(sources), 0);
-      if (now === 0 && this.#watched.every(({ areLive }) => areLive)) return true;
+      const isStill = performance.now() - cameAt > STILL_MS;
+      if (now === 0 && isStill && this.#watched.every(({ areLive }) => areLive)) return true;
       if (now !== owed) [owed, since] = [now, performance.now()];
       await delay(TAKE_MS / 4);
       const isOver = performance.now() - since >= patienceMs;
