@@ -35,7 +35,7 @@ export interface FuzzResult {
   pairs: number;
   /** Programs that were refused, for the fuzzer writes some that are. */
   refused: number;
-  /** Programs that stopped at some event, and went on in a host. Of those with fields, which then begin anew, nothing is compared. */
+  /** Programs that stopped at some event, and went on in a host. Of those that were told to lose something, as fields or events that wait, nothing is compared. */
   stopped: number;
   readonly reasons: Map<string, number>;
   readonly differences: Difference[];
@@ -161,19 +161,19 @@ export class Fuzzer implements AsyncDisposable {
 
   async #compare(
     seed: number,
-    installed: readonly { readonly derived: number; readonly text: string; readonly isClass?: boolean }[],
+    installed: readonly { readonly derived: number; readonly text: string }[],
     events: number,
   ): Promise<void> {
     const { result } = this;
     // Programs that cost too much by an event go on in the host there, too.
     await Promise.all([this.#compiled.settled(), this.#hosted.settled()]);
-    for (const { derived, text, isClass = false } of installed) {
+    for (const { derived, text } of installed) {
       result.programs++;
       result.pairs += events;
       const stopped = this.#compiled.hasStopped(derived);
       const [compiled, hosted] = [this.#compiled.take(derived, stopped), this.#hosted.take(derived, stopped)];
       if (stopped) result.stopped++;
-      if (stopped && isClass) continue;
+      if (this.#compiled.hasLost(derived)) continue;
       if (compiled !== hosted) result.differences.push({ seed, text, compiled, hosted });
     }
   }
@@ -182,12 +182,12 @@ export class Fuzzer implements AsyncDisposable {
     const all = seeds.map(seed => ({ seed, ...randomProgram(seeded(seed)) }));
     const random = seeded(~(seeds[0] as number));
     const encoded = Array.from({ length: events }, () => encodedEvent(random));
-    const installed: { derived: number; text: string; isClass: boolean }[] = [];
+    const installed: { derived: number; text: string }[] = [];
     for (const program of all) {
       const modulator = modulatorOf(program);
       const compiled = { ...modulator, source: sabotage(modulator.source) };
       if (await this.#install(program.seed, modulator, program.makes, compiled))
-        installed.push({ derived: program.seed, text: program.text, isClass: program.isClass });
+        installed.push({ derived: program.seed, text: program.text });
     }
     // Several runs: what a modulator keeps has to outlive each. Between them time passes, and some are not ready.
     const sides = [this.#compiled, this.#hosted];
@@ -239,6 +239,7 @@ class Side {
   /** The newest event that each has been through, and the number of all that were given. */
   readonly #seen = new Map<number, number>();
   readonly #stopped = new Set<number>();
+  readonly #lost = new Set<number>();
   readonly #clock = new HandClock(1_000_000);
   #raised = 0;
 
@@ -247,6 +248,7 @@ class Side {
       onEvents: (frame, derived) => this.#receive(frame, derived),
       onSeen: (derived, { through }) => this.#seen.set(derived, through),
       onTier: derived => this.#stopped.add(derived),
+      onImpaired: derived => this.#lost.add(derived),
       onRemoved: (derived, error) => this.#put(derived, `removed: ${error.message}`),
     };
     const limits = {
@@ -273,6 +275,8 @@ class Side {
       channel: CHANNEL,
       schema: Fuzzed.schema,
       modulator: table,
+      // Each is somebody else's: what one subject may have compiled is bounded.
+      by: `the writer of ${derived}`,
     });
     const { why = "" } = this.#environment.placementOf(derived) ?? {};
     // What is refused may be because it cannot be installed at all.
@@ -310,6 +314,11 @@ class Side {
   /** Whether a modulator that was compiled is hosted now. */
   hasStopped(derived: number): boolean {
     return this.#stopped.delete(derived);
+  }
+
+  /** Whether a modulator was told to have lost something. */
+  hasLost(derived: number): boolean {
+    return this.#lost.delete(derived);
   }
 
   /** Text of what a modulator was given and let through; the modulator is gone then. */
