@@ -97,7 +97,10 @@ export class Modulation {
     const feed = parent?.makes ?? (wire || source);
     // The feed over the wire and the parent's output are for the same modulators.
     if (wire !== "") this.#names.alias(wire, feed, channel);
+    const opening = wire === "" ? undefined : newOpening();
     if (known !== undefined) {
+      // It is this request's from now on, and stays whatever becomes of an older one.
+      known.opening = opening;
       known.number = derived;
       known.producers = instead?.producers ?? [];
       known.leaves = false;
@@ -115,15 +118,12 @@ export class Modulation {
       throw new JechoError("MODULATORS_NOT_SERVED", `the producer runs at most ${this.#most} modulators`);
     }
     const asked = { channel, derived, modulator, instead, behind, by, source: own };
-    if (wire === "") {
+    if (opening === undefined) {
       // The answer is sent before its output.
       if (known === undefined) await this.#installNew(feed, parent, asked, producer, answer);
       else answer(known, known.hosted);
       return;
     }
-    // Where it is asked for again meanwhile, it is the newer request's, and stays whatever becomes of this one.
-    const opening = newOpening();
-    if (known !== undefined) known.opening = opening;
     const installation =
       known ?? (await this.#installNew(feed, parent, { ...asked, wire, opening }, producer));
     const fed = this.#events.onFeed(wire, instead as Instead, channel);

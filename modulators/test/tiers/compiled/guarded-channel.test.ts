@@ -15,7 +15,7 @@ test("MOE-29, PROV-2: a modulator that a run does not concern is not called, and
   bench.environment.tellSeen();
   expect(bench.seen).toEqual([3]);
   bench.enqueue(Reading, readings(4));
-  // What came before is accounted for before what it lets through.
+  // Earlier events are accounted for before what it lets through.
   bench.enqueue(Reading, readings(5, 7));
   expect([bench.seen, bench.stations]).toEqual([[3, 4, 6], [7]]);
   bench.enqueue(Reading, readings(8));
