@@ -11,9 +11,9 @@ const common = {
   // Processes, not threads: sandboxes and gateways load native code, and one that dies must not take others along.
   pool: "forks",
   // A condition is waited for as long as a loaded machine may need; it costs nothing where it holds sooner.
-  expect: { poll: { timeout: 60_000, interval: 10 } },
-  testTimeout: 120_000,
-  hookTimeout: 60_000,
+  expect: { poll: { timeout: 120_000, interval: 10 } },
+  testTimeout: 300_000,
+  hookTimeout: 120_000,
   teardownTimeout: 60_000,
 } as const;
 

@@ -112,6 +112,11 @@ export class RawConsumer extends RawClient {
     return (await this.next("Placed")).placements;
   }
 
+  /** Its modulator runs there in the end: on a busy machine, who answers may be left out for a moment, too. */
+  async runs(...placements: unknown[]): Promise<void> {
+    await expect.poll(() => this.next("ConsumerOpened", "Placed")).toMatchObject({ placements });
+  }
+
   /** What this producer raises on the derived channel reaches it. */
   async hears(producer: RawProducer, derived: number, n = 1): Promise<void> {
     producer.raise(derived, n);

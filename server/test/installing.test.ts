@@ -39,10 +39,7 @@ test("MOE-3: a present producer that does not answer is left out, and taken in w
   using consumer = await RawConsumer.open(gateway);
   const { request, derived } = await hung.install();
   await healthy.installs();
-  expect((await consumer.opened()).placements).toEqual([
-    placed("nowhere", hung, SILENT),
-    placed("producer", healthy),
-  ]);
+  await consumer.runs(placed("nowhere", hung, SILENT), placed("producer", healthy));
   // The next modulator does not wait for it at all.
   consumer.subscribe({ request: 2, modulator: { ...modulator, key: "2" } });
   const other = await healthy.installs();
@@ -52,10 +49,7 @@ test("MOE-3: a present producer that does not answer is left out, and taken in w
     expect.objectContaining({ kind: "ConsumerOpened", request: 2, channel: other }),
   );
   hung.say(installed(request, derived));
-  expect(await consumer.next("Placed")).toMatchObject({
-    derived,
-    placements: [placed("producer", hung), placed("producer", healthy)],
-  });
+  await consumer.runs(placed("producer", hung), placed("producer", healthy));
   await expect
     .poll(() => hung.frames)
     .toContainEqual(expect.objectContaining({ kind: "Demand", channel: derived, consumers: 1 }));
@@ -68,10 +62,10 @@ test("MOE-3: where no producer answers the consumer is opened in the end, as on 
   using consumer = await RawConsumer.open(gateway);
   expect((await consumer.opened()).placements).toEqual([placed("nowhere", hung, SILENT)]);
   await hung.refuses(MISSING);
-  expect(await consumer.placements()).toEqual([placed("nowhere", hung, MISSING)]);
+  await consumer.runs(placed("nowhere", hung, MISSING));
   using late = await RawProducer.open(gateway);
   await late.installs();
-  expect(await consumer.placements()).toContainEqual(placed("producer", late));
+  await consumer.runs(placed("nowhere", hung, MISSING), placed("producer", late));
 });
 
 test("MOE-3: a producer that closes and opens again while a modulator is installed does not fail that", async () => {
@@ -96,7 +90,7 @@ test("MOE-4: a producer that joins and does not answer is not open, and nobody e
   await consumer.opened();
   using hung = await RawProducer.open(gateway);
   const { request } = await hung.install();
-  expect(await consumer.placements()).toEqual([placed("producer", healthy), placed("nowhere", hung, SILENT)]);
+  await consumer.runs(placed("producer", healthy), placed("nowhere", hung, SILENT));
   for (let n = 1; n <= 3; n++) {
     await consumer.hears(healthy, derived, n);
   }
@@ -106,7 +100,7 @@ test("MOE-4: a producer that joins and does not answer is not open, and nobody e
   await consumer.opened();
   const second = await hung.install();
   hung.say(installed(request, derived));
-  expect(await consumer.placements()).toEqual([placed("producer", healthy), placed("producer", hung)]);
+  await consumer.runs(placed("producer", healthy), placed("producer", hung));
   expect(await hung.isOpenBy([consumer])).toBe(false);
   hung.say(installed(second.request, second.derived));
   await hung.isOpen();
@@ -217,15 +211,9 @@ test("MOE-18: a producer that does not note that it is to feed a consumer's proc
   const { request } = await consumer.next("Install");
   consumer.say(installed(request, derived));
   const { request: asked } = await hung.next("Demand");
-  expect((await consumer.opened()).placements).toEqual([
-    placed("nowhere", hung, SILENT),
-    placed("producer", healthy),
-  ]);
+  await consumer.runs(placed("nowhere", hung, SILENT), placed("producer", healthy));
   hung.say({ kind: "Noted", request: asked });
-  expect(await consumer.placements()).toEqual([
-    placed("consumer", hung, ERRORS.MODULATORS_NOT_SERVED[0]),
-    placed("producer", healthy),
-  ]);
+  await consumer.runs(placed("consumer", hung, ERRORS.MODULATORS_NOT_SERVED[0]), placed("producer", healthy));
 });
 
 test("MOE-18: a producer that can run a modulator no longer has it run elsewhere", async () => {

@@ -120,7 +120,7 @@ describe.skipIf(withoutNats)("by NATS", () => {
       const before = count();
       await expect.poll(count).toBeGreaterThan(before + 100);
       await cluster.kill(index);
-      await expect.poll(count, { timeout: 30_000 }).toBeGreaterThan(before + 300);
+      await expect.poll(count, { timeout: 120_000 }).toBeGreaterThan(before + 300);
       await cluster.begin(index);
     }
     isOver = true;
@@ -128,8 +128,8 @@ describe.skipIf(withoutNats)("by NATS", () => {
     await Promise.all(
       channels.map(async ({ name, plain, filtered }, i) => {
         const n = last[i] as number;
-        await expect.poll(() => plain.inbox.all.at(-1), { timeout: 30_000 }).toBe(n);
-        await expect.poll(() => filtered.inbox.all.at(-1), { timeout: 30_000 }).toBe(n);
+        await expect.poll(() => plain.inbox.all.at(-1), { timeout: 120_000 }).toBe(n);
+        await expect.poll(() => filtered.inbox.all.at(-1), { timeout: 120_000 }).toBe(n);
         expect(plain.inbox.all).toEqual(upTo(n));
         expect(filtered.inbox.all).toEqual(evenUpTo(n));
         expect([plain, filtered].map(({ consumer }) => consumer.stats.missed)).toEqual([0, 0]);

@@ -85,7 +85,7 @@ describe.skipIf(withoutNats)("in JetStream", () => {
     for (const seq of range(11, 60)) void home.store.append(NAME, runOf(seq, 70))?.then(() => stored++);
     expect(stored).toBe(0);
     await nats.restart();
-    await expect.poll(() => stored, { timeout: 20_000 }).toBe(50);
+    await expect.poll(() => stored, { timeout: 120_000 }).toBe(50);
     expect(home.store.waitingBytes).toBe(0);
     expect((await Home.begin(nats)).stored).toEqual(range(1, 60));
     expect(home.told).toEqual([]);
