@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import type { EventPlace } from "@jecho/client";
+import { HAS_CLOCK } from "../clock.ts";
 import { Worker } from "../processes.ts";
 import type { State, Subscribe, Subscribed, Taken } from "../workers/chaos-consumer.ts";
 import { Account, type Judgement, type Source } from "./checker.ts";
@@ -87,7 +88,7 @@ export class ConsumerParty {
 
   /** Starts a process with all of the consumers; those whose place is known go on behind it. */
   async start(): Promise<void> {
-    this.#worker = new Worker("chaos-consumer");
+    this.#worker = new Worker("chaos-consumer", [], HAS_CLOCK);
     await this.worker.call("connect", { port: this.#port, others: this.#others });
     const open = (seats: readonly Seat[]): Promise<unknown> =>
       Promise.all(seats.map(seat => this.#open(seat, this.#fromOf(seat))));
@@ -193,7 +194,7 @@ export class ConsumerParty {
    */
   async handOver(meanwhile: () => unknown): Promise<void> {
     const first = this.worker;
-    const second = new Worker("chaos-consumer");
+    const second = new Worker("chaos-consumer", [], HAS_CLOCK);
     try {
       const token = await first.call<string>("handover");
       meanwhile();
@@ -218,6 +219,11 @@ export class ConsumerParty {
   /** Whether the process was told that its consumers are there no more. */
   get #haveEnded(): boolean {
     return this.#seats.some(({ state }) => state?.state === "refused" || state?.state === "closed");
+  }
+
+  /** Sets their clock so far ahead of the machine's. */
+  setClock(ms: number): Promise<void> {
+    return this.worker.call("setClock", ms);
   }
 
   async stop(): Promise<void> {

@@ -18,6 +18,8 @@ const ABOVE_HOLD_MS = 2700;
 const UNNOTICED_MS = 25_000;
 /** Longer than modulators, events and names are kept for whoever is away. */
 const AWAY_MS = [31_000, 40_000] as const;
+/** The network's time corrects a clock; somebody sets one by hand; a battery is empty. */
+const CLOCK_STEPS_MS = [500, 20_000, 3_600_000, 1e10] as const;
 /** Some are too short to be noticed, some longer than a connection is silent before it is given up, some longer than a hold. */
 const STOPS_MS = [200, 1000, 3500, 6500] as const;
 
@@ -69,6 +71,10 @@ export const FAULTS = {
     const gateway = random.pick(world.gateways);
     return stop(() => gateway.modulating, random);
   },
+  "clock-set": (world, random) =>
+    withOne(world, [...world.gateways, ...world.producers, ...world.consumers], random, party =>
+      party.setClock(random.pick([-1, 1]) * random.pick(CLOCK_STEPS_MS)),
+    ),
   cut: async (world, random) => {
     const cutters = random.next() < 0.3 ? world.cutters : [random.pick(world.cutters)];
     for (const cutter of cutters) cutter.cut();

@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { HAS_CLOCK } from "../clock.ts";
 import { childrenOf, Process } from "../processes.ts";
 import type { ChaosGatewayOptions } from "../workers/chaos-gateway.ts";
 
@@ -65,7 +66,7 @@ export class GatewayParty {
 
   async #start(): Promise<void> {
     const child = fork(FILE, [JSON.stringify({ ...this.#options, port: this.#port })], {
-      execArgv: ["--no-warnings"],
+      execArgv: ["--no-warnings", ...HAS_CLOCK],
       stdio: ["ignore", "ignore", "pipe", "ipc"],
     });
     this.#process = new Process(child);
@@ -96,6 +97,11 @@ export class GatewayParty {
     // Its last lines come before that.
     if (child.connected) await once(child, "disconnect");
     return signal === "SIGTERM" && !this.#leftSome;
+  }
+
+  /** Sets its clock so far ahead of the machine's. */
+  async setClock(clockMs: number): Promise<void> {
+    if (this.pid !== undefined) this.#process?.child.send({ clockMs });
   }
 
   async stop(): Promise<void> {

@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { HAS_CLOCK } from "../clock.ts";
 import { childrenOf, Worker } from "../processes.ts";
 import type { Account, StartProducer } from "../workers/chaos-producer.ts";
 import type { Source } from "./checker.ts";
@@ -50,7 +51,7 @@ export class ProducerParty {
   async start(): Promise<void> {
     this.#life++;
     this.#sources = [];
-    this.#worker = new Worker("chaos-producer");
+    this.#worker = new Worker("chaos-producer", [], HAS_CLOCK);
     const started: StartProducer = {
       ...this.options,
       port: this.cutter.port,
@@ -101,6 +102,11 @@ export class ProducerParty {
       await gone;
     } else await this.#end("SIGKILL");
     return this.#sources;
+  }
+
+  /** Sets its clock so far ahead of the machine's. */
+  setClock(ms: number): Promise<void> {
+    return this.worker.call("setClock", ms);
   }
 
   async stop(): Promise<void> {

@@ -11,6 +11,7 @@ import {
   NOTICES,
   type Raised,
 } from "../chaos/event.ts";
+import { setClock } from "../clock.ts";
 import { block, serve } from "../worker.ts";
 
 export interface Connect {
@@ -120,6 +121,7 @@ serve({
   /** Ends a consumer, which goes on as another one. */
   close: (index: number) => consumers[index]?.close(),
   block,
+  setClock,
   /** A token for another process. */
   handover: async () => (await session.handover()).token,
   async takeOver(asked: Connect) {

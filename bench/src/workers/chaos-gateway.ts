@@ -1,6 +1,7 @@
 // The gateway of `chaos`: as the command starts it, with shorter times.
 import { startModulating } from "@jecho/client/modulating";
 import { createGateway, type GatewayOptions, lineLog } from "@jecho/server";
+import { setClock } from "../clock.ts";
 
 /** Its command line, as JSON. */
 export interface ChaosGatewayOptions extends GatewayOptions {
@@ -14,6 +15,7 @@ const gateway = await createGateway({
   ...(modulates && { modulating: startModulating }),
   log: lineLog(line => process.send?.({ log: line })),
 });
+process.on("message", ({ clockMs }: { clockMs: number }) => setClock(clockMs));
 process.send?.({ address: gateway.address });
 await new Promise<void>(resolve => {
   process.once("SIGTERM", resolve);

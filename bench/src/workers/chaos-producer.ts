@@ -10,6 +10,7 @@ import {
   type Raised,
   URGENT_LIFE,
 } from "../chaos/event.ts";
+import { setClock } from "../clock.ts";
 import { block, serve } from "../worker.ts";
 
 export interface StartProducer {
@@ -216,6 +217,7 @@ serve({
     return account();
   },
   block,
+  setClock,
   resume: begin,
   failure: () => failure,
   /** Raises so many on each channel and is gone: killed by who started it, or by itself. */
