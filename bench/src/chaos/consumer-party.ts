@@ -2,11 +2,12 @@ import { once } from "node:events";
 import type { EventPlace } from "@jecho/client";
 import { HAS_CLOCK } from "../clock.ts";
 import { Worker } from "../processes.ts";
-import type { State, Subscribe, Subscribed, Taken } from "../workers/chaos-consumer.ts";
+import type { Connect, State, Subscribe, Subscribed, Taken } from "../workers/chaos-consumer.ts";
 import { Account, type Judgement, type Source } from "./checker.ts";
 import { Cutter } from "./cutter.ts";
 import { type Channel, isKept, type MeaningName, meaningOf, SEEN_NUMBERS } from "./event.ts";
 import type { Random } from "./random.ts";
+import { USUAL, type Way } from "./way.ts";
 
 /** So long a process that has handed its consumers over has to say that they ended. */
 const ENDING_MS = 5000;
@@ -27,6 +28,8 @@ export interface ConsumerPartyOptions {
   readonly from?: number;
   /** Ports of the other gateways that they go on at. */
   readonly others?: readonly number[];
+  /** Default: as users get it who say nothing. */
+  readonly way?: Way;
 }
 
 /** Consumers with one connection, over all the processes that they live in. */
@@ -45,16 +48,18 @@ export class ConsumerParty {
 
   readonly #from: number | undefined;
   readonly #others: readonly number[];
+  readonly #way: Way;
 
   private constructor(
     name: string,
     cutter: Cutter,
     wanted: readonly (readonly [Channel, MeaningName])[],
-    { from, others = [] }: ConsumerPartyOptions,
+    { from, others = [], way = USUAL }: ConsumerPartyOptions,
   ) {
     this.name = name;
     this.#from = from;
     this.#others = others;
+    this.#way = way;
     this.cutter = cutter;
     this.#port = cutter.port;
     this.#seats = wanted.map(([channel, meaning], index) => ({
@@ -89,7 +94,7 @@ export class ConsumerParty {
   /** Starts a process with all of the consumers; those whose place is known go on behind it. */
   async start(): Promise<void> {
     this.#worker = new Worker("chaos-consumer", [], HAS_CLOCK);
-    await this.worker.call("connect", { port: this.#port, others: this.#others });
+    await this.worker.call("connect", this.#at);
     const open = (seats: readonly Seat[]): Promise<unknown> =>
       Promise.all(seats.map(seat => this.#open(seat, this.#fromOf(seat))));
     // What modulators make has its name once they are there.
@@ -198,7 +203,7 @@ export class ConsumerParty {
     try {
       const token = await first.call<string>("handover");
       meanwhile();
-      await second.call("takeOver", { port: this.#port, others: this.#others, token });
+      await second.call("takeOver", { ...this.#at, token });
       // Events that the first one was handed before it gave up may still be on their way to its application; its end comes behind them.
       const until = performance.now() + ENDING_MS;
       do await this.#takeAll();
@@ -214,6 +219,10 @@ export class ConsumerParty {
       return this.start();
     }
     await first.stop();
+  }
+
+  get #at(): Connect {
+    return { port: this.#port, others: this.#others, way: this.#way };
   }
 
   /** Whether the process was told that its consumers are there no more. */

@@ -14,6 +14,7 @@ import { CHANNELS, isKept, type MeaningName, meaningsOf } from "./event.ts";
 import { GatewayParty } from "./gateway-party.ts";
 import { type ProducerOptions, ProducerParty } from "./producer-party.ts";
 import type { Random } from "./random.ts";
+import { someWay, USUAL, type Way } from "./way.ts";
 
 export interface WorldOptions {
   /** Number of gateways: several are a cluster. */
@@ -50,7 +51,7 @@ const STILL_MS = 500;
 /** Longest suspension of a modulator, and the time until it is installed again. */
 const MOST_LEFT_OUT_MS = 720_000;
 const NUDGE = 8;
-const LOAD = { batch: 10, everyMs: 30, serves: true, isLater: false, others: [] } as const;
+const LOAD = { batch: 10, everyMs: 30, serves: true, isLater: false, others: [], way: USUAL } as const;
 
 /**
  * A gateway, or a cluster of some, three producers and three processes of consumers, under load, each with a way of its own to the gateway. Who disturbs
@@ -120,6 +121,10 @@ export class World {
     options.log?.(
       `${options.gateways} gateways ${modulates ? "with" : "without"} processes for modulators, a resume window of ${resumeWindowMs} ms`,
     );
+    const ways = Array.from({ length: 6 }, () => someWay(random));
+    const [toProducers, toConsumers] = [ways.slice(0, 3), ways.slice(3)];
+    const text = ways.map(({ place, tier }) => `${place} ${tier}`);
+    options.log?.(`producers: ${text.slice(0, 3).join(", ")}; consumers: ${text.slice(3).join(", ")}`);
     const nats = options.byNats ? await TestNats.start() : undefined;
     const gateways = await startGateways(folder, nats, {
       count: options.gateways,
@@ -136,7 +141,7 @@ export class World {
         name,
         portOf(i),
         all.filter(([, meaning]) => !without.includes(meaning)),
-        { others: othersOf(i) },
+        { others: othersOf(i), way: toConsumers[i] as Way },
       );
     const consumers = await Promise.all([
       create("A", 0, "third"),
@@ -146,7 +151,12 @@ export class World {
     ]);
     const producers = await Promise.all(
       [true, true, options.allModulate].map((modulates, i) =>
-        ProducerParty.create(i + 1, portOf(i + 1), { ...LOAD, others: othersOf(i + 1), modulates }),
+        ProducerParty.create(i + 1, portOf(i + 1), {
+          ...LOAD,
+          others: othersOf(i + 1),
+          modulates,
+          way: toProducers[i] as Way,
+        }),
       ),
     );
     const world = new World(folder, nats, gateways, producers, consumers, options, resumeWindowMs);

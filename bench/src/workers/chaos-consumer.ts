@@ -11,6 +11,7 @@ import {
   NOTICES,
   type Raised,
 } from "../chaos/event.ts";
+import { optionsOf, type Way } from "../chaos/way.ts";
 import { setClock } from "../clock.ts";
 import { block, serve } from "../worker.ts";
 
@@ -18,6 +19,7 @@ export interface Connect {
   /** The gateway's, and those of the others that it goes on at. */
   readonly port: number;
   readonly others?: readonly number[];
+  readonly way: Way;
   readonly token?: string;
 }
 
@@ -85,11 +87,12 @@ function add(index: number, consumer: Consumer<Raised>): Subscribed {
   return { atMs: Number(process.hrtime.bigint()) / 1e6, missing: consumer.status.missing ?? 0 };
 }
 
-const open = ({ port, others = [], token: handover }: Connect): void => {
+const open = ({ port, others = [], way, token: handover }: Connect): void => {
   session = connect(`127.0.0.1:${port}`, {
     others: others.map(other => `127.0.0.1:${other}`),
     backoff: { firstMs: 20, mostMs: 200 },
     onError: fail,
+    ...optionsOf(way, true),
     ...(handover !== undefined && { handover }),
   });
 };

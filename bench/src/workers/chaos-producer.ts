@@ -10,6 +10,7 @@ import {
   type Raised,
   URGENT_LIFE,
 } from "../chaos/event.ts";
+import { optionsOf, type Way } from "../chaos/way.ts";
 import { setClock } from "../clock.ts";
 import { block, serve } from "../worker.ts";
 
@@ -24,6 +25,7 @@ export interface StartProducer {
   readonly everyMs: number;
   /** Whether it runs modulators itself. */
   readonly modulates: boolean;
+  readonly way: Way;
   /** Whether it offers what modulators need. */
   readonly serves: boolean;
   /** Whether it is a later version of the program, whose events have one field more. */
@@ -125,7 +127,7 @@ async function open(started: StartProducer): Promise<void> {
     onError: error => {
       failure ??= error.message;
     },
-    ...(!modulates && { modulators: { most: 0 } }),
+    ...optionsOf(started.way, modulates),
   });
   lines = await produce();
 }
