@@ -1,5 +1,7 @@
 import { connect, type Session, type View, viewFilter } from "@jecho/client";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { openHungProducer } from "./hung-producer.ts";
+import { PATIENT_GATEWAY } from "./patient.ts";
 import { Inbox, startRig, Tick, whenState } from "./rig.ts";
 
 const numbers = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, i) => from + i);
@@ -59,6 +61,46 @@ test("HAND-2: a subscription is handed over under the label that it has then", a
   expect(() => consumer.relabel("x".repeat(1025))).toThrow(
     expect.objectContaining({ code: "ARGUMENT_INVALID" }),
   );
+});
+
+describe("HAND-2: a subscription that is not open yet", () => {
+  /** Hands over while one of two subscriptions waits for a producer that does not answer. */
+  async function handsOver() {
+    const rig = await startRig(PATIENT_GATEWAY);
+    const hung = await openHungProducer(rig.gateway.address);
+    const first = rig.session();
+    await first.channel("b", Tick).subscribe(() => {}, { label: "open" });
+    const opening = first.channel("a", Tick).subscribe(() => {}, {
+      modulator: { source: EVERY_OTHER.replace("this.moe.objects.view.step", "2") },
+      label: "opening",
+    });
+    await expect.poll(() => hung.frames).toContain("Install");
+    const { token } = await first.handover();
+    const second = rig.session({ handover: token });
+    return { rig, hung, first, opening, second };
+  }
+
+  test("is waited for, and handed over with the others", async () => {
+    const { rig, hung, opening, second } = await handsOver();
+    await using _ = rig;
+    await second.ready();
+    hung.close();
+    await opening;
+    const { subscriptions } = await second.inheritance();
+    expect(subscriptions.map(({ label }) => label)).toEqual(["open", "opening"]);
+  });
+
+  test("for which there is no time leaves all with the first device; the second one is told", async () => {
+    const { rig, hung, first, opening, second } = await handsOver();
+    await using _ = rig;
+    await expect(second.inheritance()).rejects.toMatchObject({
+      code: "HANDOVER_INVALID",
+      message: expect.stringContaining("1 of the session's"),
+    });
+    hung.close();
+    await opening;
+    expect(first.status.state).toBe("live");
+  });
 });
 
 test("HAND-2: the first device is told", async () => {

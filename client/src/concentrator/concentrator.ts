@@ -1,5 +1,5 @@
 import { errorCode, JechoError } from "@jecho/shared";
-import { EventsFrame, type Fault, type Frame, refusal } from "@jecho/shared/internal";
+import { type Control, EventsFrame, type Fault, type Frame, refusal } from "@jecho/shared/internal";
 import { onNetworkChange } from "#platform";
 import { placementOf } from "../consumer/placement.ts";
 import type { ControlRequest, SessionNotice } from "../places/port.ts";
@@ -65,6 +65,7 @@ export class Concentrator {
       onTokenWanted: () => listener.notify({ is: "tokenWanted" }),
       onRoom: () => this.#drainSoon(),
       onAllBack: () => this.#stopHolding(),
+      onYielded: port => listener.yielded(port),
     });
     this.#stopWatching = onNetworkChange(() => this.#parts.link.probe());
     this.#parts.link.connect();
@@ -287,6 +288,11 @@ export class Concentrator {
   #receive(frame: Frame): void {
     // The class is compared, for `kind` is a property of objects of many shapes, which is slower to read.
     if (frame instanceof EventsFrame) return this.#parts.reception.arrived(frame);
+    this.#control(frame);
+    this.#parts.questions.settled();
+  }
+
+  #control(frame: Control): void {
     const { link, synchronous, routes, reception, openings, copies, questions, schemas } = this.#parts;
     switch (frame.kind) {
       case "Processed":
@@ -329,10 +335,8 @@ export class Concentrator {
         const uses = this.#production?.modulation.uses() ?? [];
         return link.send({ kind: "Surveyed", request: frame.request, uses });
       }
-      case "Yield": {
-        const yielded = questions.yield(frame);
-        return yielded && this.#listener.yielded(yielded);
-      }
+      case "Yield":
+        return questions.yield(frame);
       case "Inheritance":
         return this.#listener.notify({ is: "inheritance", inheritance: frame });
       case "Demand":

@@ -23,10 +23,19 @@ interface AskedQuestion {
   readonly question: number;
 }
 
+/** Parts that questions use. */
+interface QuestionsParts {
+  readonly link: Link;
+  readonly openings: Openings;
+  readonly nextRequest: () => number;
+  /** Called when another device has taken a session over. */
+  readonly onYielded: (port: PortEnd) => void;
+}
+
 /** Sends sessions' questions to the gateway, and hands each answer to its session. */
 export class GatewayQuestions {
+  readonly #parts: QuestionsParts;
   readonly #link: Link;
-  readonly #openings: Openings;
   readonly #options: LinkOptions;
   readonly #nextRequest: () => number;
   /** Questions by request. */
@@ -36,11 +45,11 @@ export class GatewayQuestions {
   /** Connections that only ask which gateway is at another address. */
   readonly #inquiries = new Set<Link>();
 
-  constructor(link: Link, openings: Openings, options: LinkOptions, nextRequest: () => number) {
-    this.#link = link;
-    this.#openings = openings;
+  constructor(parts: QuestionsParts, options: LinkOptions) {
+    this.#parts = parts;
+    this.#link = parts.link;
     this.#options = options;
-    this.#nextRequest = nextRequest;
+    this.#nextRequest = parts.nextRequest;
   }
 
   ask(port: PortEnd, question: number, about: Question): void {
@@ -58,7 +67,7 @@ export class GatewayQuestions {
   async #askHandover(port: PortEnd, request: number): Promise<void> {
     try {
       const { SessionHandovers } = await import("./session-handovers.ts");
-      this.#handovers ??= new SessionHandovers(this.#link, this.#openings);
+      this.#handovers ??= new SessionHandovers(this.#parts);
     } catch (error) {
       this.answered(request, JechoError.from(error, "CONNECTION_LOST"));
     }
@@ -66,12 +75,15 @@ export class GatewayQuestions {
     if (this.#questions.has(request)) this.#handovers?.ask(port, request);
   }
 
-  /** Another device takes over a session. @returns that session, unless it has ended before */
-  yield({ request, asked }: Yield): PortEnd | undefined {
-    const port = this.#handovers?.yield(request, asked);
-    const gone = "the session with this token is gone";
-    if (port === undefined) this.#link.send(refusal(request, new JechoError("HANDOVER_INVALID", gone)));
-    return port;
+  /** Another device takes over a session. */
+  yield({ request, asked }: Yield): void {
+    if (this.#handovers !== undefined) return this.#handovers.yield(request, asked);
+    this.#link.send(refusal(request, new JechoError("HANDOVER_INVALID", "this process has no such token")));
+  }
+
+  /** The gateway has said of an endpoint whether it is open. */
+  settled(): void {
+    this.#handovers?.settle();
   }
 
   /** A session has ended. */

@@ -1,19 +1,44 @@
 import { JechoError } from "@jecho/shared";
+import { refusal } from "@jecho/shared/internal";
 import { statusNow } from "../session/status.ts";
-import type { PortEnd } from "./endpoints/endpoint.ts";
+import type { Endpoint, PortEnd } from "./endpoints/endpoint.ts";
 import type { Openings } from "./endpoints/openings.ts";
 import type { Link } from "./link.ts";
+
+const GONE = "the session with this token is gone";
+/** Time for consumers and objects that are not open to be so, in milliseconds: less than the gateway waits for the session. */
+const MOST_OPENING_MS = 3000;
+
+/** A session that another device takes over, once all that it has is open. */
+interface Yielding {
+  readonly port: PortEnd;
+  readonly request: number;
+  /** The request by which the session asked for its token. */
+  readonly asked: number;
+  readonly timer: ReturnType<typeof setTimeout>;
+}
+
+/** Parts that handovers use. */
+interface HandoversParts {
+  readonly link: Link;
+  readonly openings: Openings;
+  /** Called when another device has taken a session over. */
+  readonly onYielded: (port: PortEnd) => void;
+}
 
 /** Sessions here that other devices may take over. A page loads this when it asks for a token. */
 export class SessionHandovers {
   readonly #link: Link;
   readonly #openings: Openings;
+  readonly #onYielded: (port: PortEnd) => void;
   /** Sessions that asked for a token, by the request at the present connection. */
   readonly #askers = new Map<number, PortEnd>();
+  readonly #yielding = new Set<Yielding>();
 
-  constructor(link: Link, openings: Openings) {
+  constructor({ link, openings, onYielded }: HandoversParts) {
     this.#link = link;
     this.#openings = openings;
+    this.#onYielded = onYielded;
   }
 
   /** A session asks for a token by which another device takes it over. */
@@ -22,14 +47,34 @@ export class SessionHandovers {
     this.#link.send({ kind: "AskHandover", request });
   }
 
-  /**
-   * Ends the session that got its token by the request `asked`, and tells the gateway its positions. Other sessions go on.
-   *
-   * @returns that session, unless it has ended before
-   */
-  yield(request: number, asked: number): PortEnd | undefined {
+  /** Another device takes over the session that got its token by the request `asked`. */
+  yield(request: number, asked: number): void {
     const port = this.#askers.get(asked);
-    if (port === undefined) return undefined;
+    if (port === undefined) return this.#refuse(request, GONE);
+    // The gateway knows those alone that are open.
+    for (const endpoint of unopened(port)) this.#openings.hasten(endpoint);
+    const timer = setTimeout(() => this.#overdue(yielding), MOST_OPENING_MS);
+    const yielding: Yielding = { port, request, asked, timer };
+    this.#yielding.add(yielding);
+    this.settle();
+  }
+
+  /** Hands over the sessions that wait for nothing any more. */
+  settle(): void {
+    for (const yielding of this.#yielding) if (unopened(yielding.port).length === 0) this.#yield(yielding);
+  }
+
+  #overdue(yielding: Yielding): void {
+    const left = unopened(yielding.port).length;
+    if (left === 0) return this.#yield(yielding);
+    this.#drop(yielding);
+    this.#refuse(yielding.request, `${left} of the session's consumers and objects are not open yet`);
+  }
+
+  /** Ends the session, and tells the gateway its positions. Other sessions go on. */
+  #yield(yielding: Yielding): void {
+    this.#drop(yielding);
+    const { port, request, asked } = yielding;
     const places = [];
     const copies = [];
     const objects = [];
@@ -50,16 +95,37 @@ export class SessionHandovers {
     this.#link.send({ kind: "Yielded", request, asked, places, copies, objects });
     const error = new JechoError("HANDED_OVER", "the session was handed over to another device");
     port.listener.notify({ is: "status", status: statusNow("refused", error) });
-    return port;
+    this.#onYielded(port);
   }
 
   /** A session has ended. */
   forget(port: PortEnd): void {
     for (const [request, asker] of this.#askers) if (asker === port) this.#askers.delete(request);
+    for (const yielding of this.#yielding) {
+      if (yielding.port !== port) continue;
+      this.#drop(yielding);
+      this.#refuse(yielding.request, GONE);
+    }
   }
 
   /** The connection broke: its tokens are good no more. */
   interrupted(): void {
     this.#askers.clear();
+    for (const yielding of this.#yielding) this.#drop(yielding);
   }
+
+  #drop(yielding: Yielding): void {
+    clearTimeout(yielding.timer);
+    this.#yielding.delete(yielding);
+  }
+
+  #refuse(request: number, why: string): void {
+    this.#link.send(refusal(request, new JechoError("HANDOVER_INVALID", why)));
+  }
+}
+
+/** What a session consumes and shares that the gateway does not know as open. */
+function unopened(port: PortEnd): Endpoint[] {
+  const all = Array.from(port.endpoints, ([, endpoint]) => endpoint);
+  return all.filter(({ is, open }) => is !== "producer" && open === undefined);
 }

@@ -72,7 +72,10 @@ export class Handovers {
     clearTimeout(offer.timer);
     const { from, asked, awaited } = offer;
     const answer = await from.request(request => ({ kind: "Yield", request, asked }));
-    if (answer.kind !== "Yielded") throw new JechoError("HANDOVER_INVALID", "the first device did not yield");
+    if (answer.kind !== "Yielded") {
+      const why = answer.kind === "Refused" ? `: ${answer.message}` : "";
+      throw new JechoError("HANDOVER_INVALID", `the first device did not yield${why}`);
+    }
     const places = new Map(answer.places.map(place => [place.consumer, place]));
     const subscriptions: Inherited[] = [];
     const handed: GatewayConsumer[] = [];

@@ -391,6 +391,13 @@ export class Openings {
     if (consumer.state.is === "resting" && this.#link.isLive) this.#ask(consumer);
   }
 
+  /** An endpoint that rests, or is to be asked for again later, is asked for now: another device takes its session over. */
+  hasten(endpoint: Endpoint): void {
+    if (endpoint.is === "consumer") endpoint.isStalled = false;
+    const { is } = endpoint.state;
+    if (is === "resting" || is === "retrying") this.#ask(endpoint);
+  }
+
   /** Ends an endpoint. */
   close(endpoint: Endpoint): void {
     const { open } = endpoint;
