@@ -23,8 +23,6 @@ const LEAVING_MS = 30_000;
 export interface ConcentratorListener {
   /** Tells all sessions. */
   notify(notice: SessionNotice): void;
-  /** Called when another device has taken over this session. */
-  yielded(port: PortEnd): void;
 }
 
 /** Requests of sessions to their concentrator, besides that to end. */
@@ -65,7 +63,6 @@ export class Concentrator {
       onTokenWanted: () => listener.notify({ is: "tokenWanted" }),
       onRoom: () => this.#drainSoon(),
       onAllBack: () => this.#stopHolding(),
-      onYielded: port => listener.yielded(port),
     });
     this.#stopWatching = onNetworkChange(() => this.#parts.link.probe());
     this.#parts.link.connect();

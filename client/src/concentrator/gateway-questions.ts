@@ -1,13 +1,5 @@
 import { JechoError } from "@jecho/shared";
-import {
-  type HandoverToken,
-  type Kicked,
-  type Overview,
-  refusal,
-  type TypeKnown,
-  type Types,
-  type Yield,
-} from "@jecho/shared/internal";
+import type { HandoverToken, Kicked, Overview, TypeKnown, Types, Yield } from "@jecho/shared/internal";
 import type { Answer, Question } from "../places/port.ts";
 import type { PortEnd } from "./endpoints/endpoint.ts";
 import type { Openings } from "./endpoints/openings.ts";
@@ -23,19 +15,10 @@ interface AskedQuestion {
   readonly question: number;
 }
 
-/** Parts that questions use. */
-interface QuestionsParts {
-  readonly link: Link;
-  readonly openings: Openings;
-  readonly nextRequest: () => number;
-  /** Called when another device has taken a session over. */
-  readonly onYielded: (port: PortEnd) => void;
-}
-
 /** Sends sessions' questions to the gateway, and hands each answer to its session. */
 export class GatewayQuestions {
-  readonly #parts: QuestionsParts;
   readonly #link: Link;
+  readonly #openings: Openings;
   readonly #options: LinkOptions;
   readonly #nextRequest: () => number;
   /** Questions by request. */
@@ -45,11 +28,11 @@ export class GatewayQuestions {
   /** Connections that only ask which gateway is at another address. */
   readonly #inquiries = new Set<Link>();
 
-  constructor(parts: QuestionsParts, options: LinkOptions) {
-    this.#parts = parts;
-    this.#link = parts.link;
+  constructor(link: Link, openings: Openings, options: LinkOptions, nextRequest: () => number) {
+    this.#link = link;
+    this.#openings = openings;
     this.#options = options;
-    this.#nextRequest = parts.nextRequest;
+    this.#nextRequest = nextRequest;
   }
 
   ask(port: PortEnd, question: number, about: Question): void {
@@ -67,7 +50,7 @@ export class GatewayQuestions {
   async #askHandover(port: PortEnd, request: number): Promise<void> {
     try {
       const { SessionHandovers } = await import("./session-handovers.ts");
-      this.#handovers ??= new SessionHandovers(this.#parts);
+      this.#handovers ??= new SessionHandovers(this.#link, this.#openings);
     } catch (error) {
       this.answered(request, JechoError.from(error, "CONNECTION_LOST"));
     }
@@ -77,8 +60,7 @@ export class GatewayQuestions {
 
   /** Another device takes over a session. */
   yield({ request, asked }: Yield): void {
-    if (this.#handovers !== undefined) return this.#handovers.yield(request, asked);
-    this.#link.send(refusal(request, new JechoError("HANDOVER_INVALID", "this process has no such token")));
+    this.#handovers?.yield(request, asked);
   }
 
   /** The gateway has said of an endpoint whether it is open. */

@@ -4,7 +4,6 @@ import { createEnvironment as environmentHere, loadsOverNetwork } from "#platfor
 import type { ProducerModulatorOptions } from "../options/producer-options.ts";
 import type { CreateEnvironment } from "../platform/face.ts";
 import type { Status } from "../session/status.ts";
-import type { PortEnd } from "./endpoints/endpoint.ts";
 import { EndpointIndex } from "./endpoints/endpoint-index.ts";
 import { Openings } from "./endpoints/openings.ts";
 import { GatewayQuestions } from "./gateway-questions.ts";
@@ -40,8 +39,6 @@ interface PartsListener {
   onRoom(): void;
   /** Called when all consumers that were expected after a broken connection are back, or will not come. */
   onAllBack(): void;
-  /** Another device has taken this session over. */
-  onYielded(port: PortEnd): void;
 }
 
 export type Parts = ReturnType<typeof assemble>;
@@ -82,17 +79,7 @@ export function assemble(
   options: ConcentratorOptions,
   events: RaisedEvents,
   { loadProduction, createEnvironment = environmentHere }: PlaceWays,
-  {
-    onStatus,
-    onGateway,
-    onFrame,
-    onNamed,
-    onTokenWanted,
-    onAdmitted,
-    onRoom,
-    onAllBack,
-    onYielded,
-  }: PartsListener,
+  { onStatus, onGateway, onFrame, onNamed, onTokenWanted, onAdmitted, onRoom, onAllBack }: PartsListener,
 ) {
   const { most: wanted = Number.POSITIVE_INFINITY, ...running } = options.modulators;
   const most = running.allow === "none" ? 0 : wanted;
@@ -152,7 +139,7 @@ export function assemble(
     { index, link, flow, synchronous, production, nextRequest },
   );
   const copies = new ObjectCopies(index, link);
-  const questions = new GatewayQuestions({ link, openings, nextRequest, onYielded }, options);
+  const questions = new GatewayQuestions(link, openings, options, nextRequest);
   if (!loadsOverNetwork) production.load();
   return {
     index,

@@ -18,27 +18,17 @@ interface Yielding {
   readonly timer: ReturnType<typeof setTimeout>;
 }
 
-/** Parts that handovers use. */
-interface HandoversParts {
-  readonly link: Link;
-  readonly openings: Openings;
-  /** Called when another device has taken a session over. */
-  readonly onYielded: (port: PortEnd) => void;
-}
-
 /** Sessions here that other devices may take over. A page loads this when it asks for a token. */
 export class SessionHandovers {
   readonly #link: Link;
   readonly #openings: Openings;
-  readonly #onYielded: (port: PortEnd) => void;
   /** Sessions that asked for a token, by the request at the present connection. */
   readonly #askers = new Map<number, PortEnd>();
   readonly #yielding = new Set<Yielding>();
 
-  constructor({ link, openings, onYielded }: HandoversParts) {
+  constructor(link: Link, openings: Openings) {
     this.#link = link;
     this.#openings = openings;
-    this.#onYielded = onYielded;
   }
 
   /** A session asks for a token by which another device takes it over. */
@@ -52,7 +42,12 @@ export class SessionHandovers {
     const port = this.#askers.get(asked);
     if (port === undefined) return this.#refuse(request, GONE);
     // The gateway knows those alone that are open.
-    for (const endpoint of unopened(port)) this.#openings.hasten(endpoint);
+    for (const endpoint of unopened(port)) {
+      if (endpoint.is !== "consumer") continue;
+      // That the application takes no events keeps it away no longer.
+      endpoint.isStalled = false;
+      this.#openings.wake(endpoint);
+    }
     const timer = setTimeout(() => this.#overdue(yielding), MOST_OPENING_MS);
     const yielding: Yielding = { port, request, asked, timer };
     this.#yielding.add(yielding);
@@ -95,7 +90,7 @@ export class SessionHandovers {
     this.#link.send({ kind: "Yielded", request, asked, places, copies, objects });
     const error = new JechoError("HANDED_OVER", "the session was handed over to another device");
     port.listener.notify({ is: "status", status: statusNow("refused", error) });
-    this.#onYielded(port);
+    port.close?.();
   }
 
   /** A session has ended. */

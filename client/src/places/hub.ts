@@ -1,6 +1,6 @@
 import { laterTurn } from "#platform";
 import { Concentrator, type SessionRequest } from "../concentrator/concentrator.ts";
-import type { ConsumerEndpoint, PortEnd } from "../concentrator/endpoints/endpoint.ts";
+import type { ConsumerEndpoint } from "../concentrator/endpoints/endpoint.ts";
 import type { RaisedEvents, TakeRecords } from "../concentrator/outgoing/outgoing.ts";
 import type { ConcentratorOptions, PlaceWays } from "../concentrator/parts.ts";
 import { atEndOfTurn } from "../platform/face.ts";
@@ -28,12 +28,7 @@ export class Hub {
    */
   constructor(options: ConcentratorOptions, ways: PlaceWays, ended: () => void) {
     this.#ended = ended;
-    const listener = {
-      notify: (notice: SessionNotice) => this.#tell(notice),
-      yielded: (port: PortEnd) => {
-        for (const attachment of this.#attachments) if (attachment === port) void attachment.close();
-      },
-    };
+    const listener = { notify: (notice: SessionNotice) => this.#tell(notice) };
     this.#concentrator = new Concentrator(options, this.#source(), listener, ways);
   }
 

@@ -72,6 +72,8 @@ export interface OwnPast {
 export interface PortEnd {
   readonly endpoints: NumberTable<Endpoint>;
   readonly listener: PortListener;
+  /** Ends an application's session here. What else has endpoints is handed over to nobody. */
+  close?(): unknown;
 }
 
 /** Indexes that find endpoints by their states. */

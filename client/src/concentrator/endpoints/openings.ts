@@ -386,16 +386,10 @@ export class Openings {
     consumer.listener.notify({ is: "interrupted", endpoint: consumer.id });
   }
 
-  /** A consumer that rests comes back behind its place. */
+  /** A consumer that rests, or is to be asked for again later, comes back behind its place now. */
   wake(consumer: ConsumerEndpoint): void {
-    if (consumer.state.is === "resting" && this.#link.isLive) this.#ask(consumer);
-  }
-
-  /** An endpoint that rests, or is to be asked for again later, is asked for now: another device takes its session over. */
-  hasten(endpoint: Endpoint): void {
-    if (endpoint.is === "consumer") endpoint.isStalled = false;
-    const { is } = endpoint.state;
-    if (is === "resting" || is === "retrying") this.#ask(endpoint);
+    const { is } = consumer.state;
+    if ((is === "resting" || is === "retrying") && this.#link.isLive) this.#ask(consumer);
   }
 
   /** Ends an endpoint. */
