@@ -185,6 +185,24 @@ test.each([
   },
 );
 
+test("DEL-12: one that goes on behind a place is told of what came and went meanwhile, though the clock was set back since", async () => {
+  await using rig = await startRig(WINDOW);
+  const other = await rig.session().channel("a", Count).produce();
+  const channel = rig.session().channel("a", Count);
+  const seen = new Inbox<number>();
+  const before = await channel.subscribe(({ n }) => seen.put(n));
+  await expect.poll(() => other.demand.total).toBe(1);
+  await other.publishSync({ n: 0 });
+  const place = before.place as Required<EventPlace>;
+  await before.close();
+  const gone = rig.session();
+  await raise(await gone.channel("a", Count).produce(), gone, 0, 10);
+  await gone.close();
+  const from = { ...place, since: place.since + 3_600_000 };
+  const after = await channel.subscribe(() => {}, { from });
+  await expect.poll(() => after.stats.missed).toBe(10);
+});
+
 test.each([
   ["plain", undefined],
   ["modulated", EVEN],

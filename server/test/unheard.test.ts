@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Gateway } from "@jecho/server";
 import { encodeRun, FROM, type OpenConsumer, type Outgoing, PROTOCOL } from "@jecho/shared/internal";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { modulator, RawProducer, schema, start } from "./installing-rig.ts";
 import { RawClient } from "./raw-client.ts";
 
@@ -251,6 +251,25 @@ test("PROV-5: so is one whose own gateway ended before it had told that the prod
     const end = await toldAt(gateway, place);
     expect(end).toMatchObject({ source: RAW, origin: RAW, raised: 3n });
     expect(end.agoMs).toBeGreaterThan(0);
+  });
+});
+
+test("PROV-5: so is one that ended longer ago than the frame can say, or before the clock was set", async () => {
+  await withHistory(async options => {
+    let place = resume;
+    {
+      await using gateway = await start(options);
+      place = await placeAt(gateway);
+      using producer = await RawProducer.open(gateway, { source: RAW, history });
+      producer.say(at(producer, 0n));
+      raise(producer, producer.channel, 3);
+      await producer.isAlive();
+    }
+    const systemNow = Date.now;
+    const clock = vi.spyOn(Date, "now").mockImplementation(() => systemNow() + 2 ** 32);
+    onTestFinished(() => clock.mockRestore());
+    await using gateway = await start(options);
+    expect(await toldAt(gateway, place)).toMatchObject({ source: RAW, raised: 3n, agoMs: 2 ** 32 - 1 });
   });
 });
 

@@ -3,7 +3,8 @@ import { open, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Random } from "./random.ts";
 
-const DISK_BYTES = 128 << 20;
+/** Room for a history, for a damaged one that is kept beside it, and for what SQLite is about to write. */
+const DISK_BYTES = 512 << 20;
 const CHUNK = Buffer.alloc(1 << 20);
 const FILLER = "filler";
 /** Size of the first page, which names the tables. */

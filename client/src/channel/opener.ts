@@ -104,7 +104,7 @@ export class Opener {
       as: options.as ?? "",
       from,
       sources: former.sources,
-      sinceMs: Date.now() - former.since,
+      sinceMs: timeSince(former.since),
     });
   }
 
@@ -184,4 +184,10 @@ export class Opener {
     this.post({ is: "closeEndpoint", endpoint });
     this.#endpoints.remove(endpoint);
   }
+}
+
+/** Time since a moment of the clock, in milliseconds. Where the clock was set back behind it, since ever: more may be told as missing, and no less. */
+function timeSince(moment: number): number {
+  const now = Date.now();
+  return moment > now ? now : now - moment;
 }

@@ -46,6 +46,9 @@ const NOBODY: RunSource = { source: 0n, origin: 0n };
 /** Most time by which the word on the end of a source at another gateway is late. By then consumers know the sources that were there when they began. */
 export const LATE_MS = 2000;
 
+/** Longest time that the frame can say: 49 days. Sources that ended earlier are told as if they had ended then. */
+const MOST_AGO_MS = 2 ** 32 - 1;
+
 /** Most lanes that are remembered after their producers have gone: a producer that comes back may send events again. */
 const MOST_REMEMBERED = 4096;
 
@@ -382,7 +385,7 @@ function isUnmade({ source, origin }: GatewayLane): boolean {
 function positionOf(lane: GatewayLane, channel: number): Position {
   const { source, urgent, producer, raised, origin, after, through, endedAt } = lane;
   const counts = { raised: BigInt(raised), after: BigInt(after), through: BigInt(through) };
-  const agoMs = endedAt === 0 ? 0 : Math.ceil(performance.now() - endedAt);
+  const agoMs = endedAt === 0 ? 0 : Math.min(MOST_AGO_MS, Math.ceil(performance.now() - endedAt));
   return {
     kind: "Position",
     channel,
