@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { layerOf } from "./grid.ts";
 import { modulator, Rig } from "./rig.ts";
 
 const THROUGH = (rig: Rig, derived: number): number[] =>
@@ -32,6 +33,19 @@ test("PROV-1: a stretch is accounted for before the runs of its turn are handed 
   expect(rig.frames(derived)).toHaveLength(5);
   expect(rig.seen.filter(one => one.derived === derived).map(({ runs }) => runs)).toEqual([0, 3]);
   expect(rig.isLast).toEqual([false, false, true, false, true]);
+});
+
+test("PROV-1: each of several urgent events that come at once is accounted for by itself, as it leaves by itself", async () => {
+  await using rig = new Rig();
+  const all = await rig.install(modulator(""));
+  const none = await rig.install(modulator("enqueue() {}"));
+  const events = Array.from({ length: 4 }, (_, layer) => layerOf(1, layer));
+  rig.publish(events, "urgent ones", { id: 2n, urgent: true });
+  await rig.settled();
+  for (const derived of [all, none]) expect(THROUGH(rig, derived)).toEqual([1, 2, 3, 4]);
+  expect(rig.received(all).map(({ event }) => event.layer)).toEqual([0, 1, 2, 3]);
+  expect(rig.seen.filter(one => one.derived === all).map(({ runs }) => runs)).toEqual([0, 1, 2, 3]);
+  expect(rig.done).toEqual(["urgent ones"]);
 });
 
 test("PROV-4: a stretch without events takes its turn, behind the runs of the turn before it", async () => {

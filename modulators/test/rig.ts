@@ -145,10 +145,10 @@ export class Rig implements AsyncDisposable {
     return derived;
   }
 
-  publish(events: readonly GridData[], tag?: string): void {
+  publish(events: readonly GridData[], tag?: string, source = SOURCE): void {
     const after = this.#raised.length;
     for (const { step, layer } of events) this.#raised.push([step, layer]);
-    const of = { source: SOURCE, after, through: this.#raised.length };
+    const of = { source, after, through: this.#raised.length };
     this.host.enqueue(runOf(encodeEvents(events)), tag, of);
   }
 

@@ -1,5 +1,5 @@
 import { JechoError } from "@jecho/shared";
-import type { EventsFrame } from "@jecho/shared/internal";
+import { type EventsFrame, sliceRun } from "@jecho/shared/internal";
 import type { AllowedModulators } from "../authoring/allowed.ts";
 import { isSigned } from "../authoring/signature.ts";
 import type { Provenance } from "../running/provenance.ts";
@@ -8,7 +8,7 @@ import type { Value } from "../sandbox/values.ts";
 import type { CompiledTier, Misfit } from "./compiled/compiled-tier.ts";
 import type { CarrierKind } from "./hosted/carrier.ts";
 import { type HostStats, ModulatorHost } from "./hosted/modulator-host.ts";
-import type { LentRun } from "./lent-run.ts";
+import { LentRun } from "./lent-run.ts";
 import { type Compile, localEngine, type MakeModule, STANDARD_MODULES } from "./local/local-engine.ts";
 import { LocalTier } from "./local/local-tier.ts";
 import type { HostClock } from "./periods.ts";
@@ -196,6 +196,9 @@ export class ModulatorEnvironment implements Environment {
   }
 
   enqueue(run: EventsFrame | LentRun, tag?: string, of?: Provenance): boolean {
+    // What is made of an urgent event goes out by itself. Each is accounted for by itself, too, or a part of them would be made again after a break.
+    if (of?.source.urgent === true && run.count > 1 && of.through - of.after === run.count)
+      return this.#enqueueEach(run instanceof LentRun ? run.frame() : run, tag, of);
     for (const misfit of this.#compiled?.misfitsOfRun(run) ?? []) this.#host(misfit);
     if (tag === undefined) {
       let isFed = false;
@@ -212,6 +215,18 @@ export class ModulatorEnvironment implements Environment {
     for (const _ of idle) this.#done(tag);
     this.#done(tag);
     return true;
+  }
+
+  #enqueueEach(run: EventsFrame, tag: string | undefined, { source, after }: Provenance): boolean {
+    let isFed = false;
+    for (let i = 0; i < run.count - 1; i++) {
+      const of = { source, after: after + i, through: after + i + 1 };
+      if (this.enqueue(sliceRun(run, i, i + 1), undefined, of)) isFed = true;
+    }
+    const last = run.count - 1;
+    const of = { source, after: after + last, through: after + run.count };
+    const isLastFed = this.enqueue(sliceRun(run, last), tag, of);
+    return tag === undefined ? isFed || isLastFed : isLastFed;
   }
 
   isSound(run: EventsFrame, schemaOf: SchemaOf): boolean {
