@@ -10,7 +10,7 @@ const GONE = "the session with this token is gone";
 const MOST_OPENING_MS = 3000;
 
 /** A session that another device takes over, once all that it has is open. */
-interface Yielding {
+interface YieldingSession {
   readonly port: PortEnd;
   readonly request: number;
   /** The request by which the session asked for its token. */
@@ -24,7 +24,7 @@ export class SessionHandovers {
   readonly #openings: Openings;
   /** Sessions that asked for a token, by the request at the present connection. */
   readonly #askers = new Map<number, PortEnd>();
-  readonly #yielding = new Set<Yielding>();
+  readonly #yielding = new Set<YieldingSession>();
 
   constructor(link: Link, openings: Openings) {
     this.#link = link;
@@ -49,7 +49,7 @@ export class SessionHandovers {
       this.#openings.wake(endpoint);
     }
     const timer = setTimeout(() => this.#overdue(yielding), MOST_OPENING_MS);
-    const yielding: Yielding = { port, request, asked, timer };
+    const yielding: YieldingSession = { port, request, asked, timer };
     this.#yielding.add(yielding);
     this.settle();
   }
@@ -59,7 +59,7 @@ export class SessionHandovers {
     for (const yielding of this.#yielding) if (unopened(yielding.port).length === 0) this.#yield(yielding);
   }
 
-  #overdue(yielding: Yielding): void {
+  #overdue(yielding: YieldingSession): void {
     const left = unopened(yielding.port).length;
     if (left === 0) return this.#yield(yielding);
     this.#drop(yielding);
@@ -67,7 +67,7 @@ export class SessionHandovers {
   }
 
   /** Ends the session, and tells the gateway its positions. Other sessions go on. */
-  #yield(yielding: Yielding): void {
+  #yield(yielding: YieldingSession): void {
     this.#drop(yielding);
     const { port, request, asked } = yielding;
     const places = [];
@@ -109,7 +109,7 @@ export class SessionHandovers {
     for (const yielding of this.#yielding) this.#drop(yielding);
   }
 
-  #drop(yielding: Yielding): void {
+  #drop(yielding: YieldingSession): void {
     clearTimeout(yielding.timer);
     this.#yielding.delete(yielding);
   }
