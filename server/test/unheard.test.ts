@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Gateway } from "@jecho/server";
+import type { Gateway, GatewayOptions } from "@jecho/server";
 import { encodeRun, FROM, type OpenConsumer, type Outgoing, PROTOCOL } from "@jecho/shared/internal";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { modulator, RawProducer, schema, start } from "./installing-rig.ts";
@@ -217,6 +217,17 @@ async function toldAt(gateway: Gateway, place: typeof resume) {
   return await consumer.next("Position");
 }
 
+/** A gateway ends with a producer of three events, and a consumer. @returns the consumer's place, before any event */
+async function endsSuddenly(options: GatewayOptions): Promise<typeof resume> {
+  await using gateway = await start(options);
+  const place = await placeAt(gateway);
+  using producer = await RawProducer.open(gateway, { source: RAW, history });
+  producer.say(at(producer, 0n));
+  raise(producer, producer.channel, 3);
+  await producer.isAlive();
+  return place;
+}
+
 test("PROV-5: so is one that comes back to a third gateway, where the producer came and went at the second", async () => {
   await withHistory(async options => {
     let place = resume;
@@ -238,15 +249,7 @@ test("PROV-5: so is one that comes back to a third gateway, where the producer c
 
 test("PROV-5: so is one whose own gateway ended before it had told that the producer has gone; it is told how long ago that was", async () => {
   await withHistory(async options => {
-    let place = resume;
-    {
-      await using gateway = await start(options);
-      place = await placeAt(gateway);
-      using producer = await RawProducer.open(gateway, { source: RAW, history });
-      producer.say(at(producer, 0n));
-      raise(producer, producer.channel, 3);
-      await producer.isAlive();
-    }
+    const place = await endsSuddenly(options);
     await using gateway = await start(options);
     const end = await toldAt(gateway, place);
     expect(end).toMatchObject({ source: RAW, origin: RAW, raised: 3n });
@@ -256,15 +259,7 @@ test("PROV-5: so is one whose own gateway ended before it had told that the prod
 
 test("PROV-5: so is one that ended longer ago than the frame can say, or before the clock was set", async () => {
   await withHistory(async options => {
-    let place = resume;
-    {
-      await using gateway = await start(options);
-      place = await placeAt(gateway);
-      using producer = await RawProducer.open(gateway, { source: RAW, history });
-      producer.say(at(producer, 0n));
-      raise(producer, producer.channel, 3);
-      await producer.isAlive();
-    }
+    const place = await endsSuddenly(options);
     const systemNow = Date.now;
     const clock = vi.spyOn(Date, "now").mockImplementation(() => systemNow() + 2 ** 32);
     onTestFinished(() => clock.mockRestore());

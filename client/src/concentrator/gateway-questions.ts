@@ -63,7 +63,7 @@ export class GatewayQuestions {
     this.#handovers?.yield(request, asked);
   }
 
-  /** The gateway has said of an endpoint whether it is open. */
+  /** The gateway has said something: an endpoint may be open by now. */
   settled(): void {
     this.#handovers?.settle();
   }

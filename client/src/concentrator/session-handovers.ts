@@ -37,21 +37,20 @@ export class SessionHandovers {
     this.#link.send({ kind: "AskHandover", request });
   }
 
-  /** Another device takes over the session that got its token by the request `asked`. */
+  /** Another device takes over the session that got its token by the request `asked`. `settle` follows, as behind each word of the gateway. */
   yield(request: number, asked: number): void {
     const port = this.#askers.get(asked);
     if (port === undefined) return this.#refuse(request, GONE);
     // The gateway knows those alone that are open.
     for (const endpoint of unopened(port)) {
       if (endpoint.is !== "consumer") continue;
-      // That the application takes no events keeps it away no longer.
+      // Stalled consumers come back, too: another device takes their events.
       endpoint.isStalled = false;
       this.#openings.wake(endpoint);
     }
     const timer = setTimeout(() => this.#overdue(yielding), MOST_OPENING_MS);
     const yielding: YieldingSession = { port, request, asked, timer };
     this.#yielding.add(yielding);
-    this.settle();
   }
 
   /** Hands over the sessions that wait for nothing any more. */
@@ -119,7 +118,7 @@ export class SessionHandovers {
   }
 }
 
-/** What a session consumes and shares that the gateway does not know as open. */
+/** Consumers and objects of a session that the gateway does not know as open. */
 function unopened(port: PortEnd): Endpoint[] {
   const all = Array.from(port.endpoints, ([, endpoint]) => endpoint);
   return all.filter(({ is, open }) => is !== "producer" && open === undefined);

@@ -99,7 +99,7 @@ export class Modulation {
     if (wire !== "") this.#names.alias(wire, feed, channel);
     const opening = wire === "" ? undefined : newOpening();
     if (known !== undefined) {
-      // It is this request's from now on, and stays whatever becomes of an older one.
+      // The installation is this request's from now on, and stays whatever becomes of an older one.
       known.opening = opening;
       known.number = derived;
       known.producers = instead?.producers ?? [];

@@ -196,7 +196,7 @@ export class ModulatorEnvironment implements Environment {
   }
 
   enqueue(run: EventsFrame | LentRun, tag?: string, of?: Provenance): boolean {
-    // What is made of an urgent event goes out by itself. Each is accounted for by itself, too, or a part of them would be made again after a break.
+    // Output of urgent events goes out one by one. Each event is accounted for by itself, too, or a part of them would be made again after a break.
     if (of?.source.urgent === true && run.count > 1 && of.through - of.after === run.count)
       return this.#enqueueEach(run instanceof LentRun ? run.frame() : run, tag, of);
     for (const misfit of this.#compiled?.misfitsOfRun(run) ?? []) this.#host(misfit);

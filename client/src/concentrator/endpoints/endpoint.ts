@@ -72,7 +72,7 @@ export interface OwnPast {
 export interface PortEnd {
   readonly endpoints: NumberTable<Endpoint>;
   readonly listener: PortListener;
-  /** Ends an application's session here. What else has endpoints is handed over to nobody. */
+  /** Ends an application's session here. Feeds of modulators have no session. */
   close?(): unknown;
 }
 
