@@ -275,6 +275,103 @@ test("OBJ-11: after a restart of the gateway the newest copy is there again, and
   await expect.poll(() => first.state.x).toBe(10);
 });
 
+test("OBJ-11: what a master changed while nothing of it reached the gateway is a write when it comes back", async () => {
+  await using rig = await startRig();
+  await using way = await startCutter(rig.gateway.address);
+  await using session = connect(way.address, { backoff: { firstMs: 20, mostMs: 100 } });
+  const first = session.share<Linked>(START);
+  await first.ready();
+  first.update({ by: "first" });
+  const heir = await rig.session().attach<Linked>(first.id);
+  await expect.poll(() => heir.state.by).toBe("first");
+  // As far as it knows it is connected, and the master.
+  way.hold();
+  first.update({ x: 1 });
+  first.update({ x: 2, by: "again" });
+  await expect.poll(() => way.heldBytes).toBeGreaterThan(0);
+  const back = whenState(session, "reconnecting").then(() => whenState(session, "live"));
+  way.part();
+  await expect.poll(() => heir.isMaster).toBe(true);
+  heir.update({ y: 7, by: "heir" });
+  way.release();
+  way.join();
+  await back;
+  await expect.poll(() => heir.state).toEqual({ x: 2, y: 7, by: "again" });
+  await expect.poll(() => first.state).toEqual(heir.state);
+  expect([first.isMaster, heir.isMaster]).toEqual([false, true]);
+});
+
+test("OBJ-11: what the next gateway does not hear of at once is written again by whoever had changed it, and nothing else", async () => {
+  await using rig = await startRig();
+  const { port, address } = rig.gateway;
+  const backoff = { firstMs: 20, mostMs: 100 };
+  await using mastersWay = await startCutter(address);
+  await using writersWay = await startCutter(address);
+  await using way = await startCutter(address);
+  await using masters = connect(mastersWay.address, { backoff });
+  await using writers = connect(writersWay.address, { backoff });
+  await using session = connect(way.address, { backoff });
+  const master = masters.share<Linked>(START);
+  await master.ready();
+  const writer = await writers.attach<Linked>(master.id);
+  const behind = await session.attach<Linked>(master.id);
+  master.update({ x: 1 });
+  writer.update({ by: "writer" });
+  await expect.poll(() => behind.state).toEqual({ x: 1, y: 0, by: "writer" });
+  // From here on this copy hears of nothing that the master takes.
+  way.stall();
+  behind.update({ x: 5 });
+  master.update({ y: 2 });
+  writer.update({ by: "writer, again" });
+  for (const copy of [writer, master])
+    await expect.poll(() => copy.state).toEqual({ x: 5, y: 2, by: "writer, again" });
+  mastersWay.part();
+  writersWay.part();
+  await rig.gateway.close();
+  way.cut();
+  way.flow();
+  await using _again = await startRig({ port });
+  await expect.poll(() => behind.isMaster).toBe(true);
+  behind.update({ x: 6 });
+  writersWay.join();
+  await expect.poll(() => behind.state).toEqual({ x: 6, y: 0, by: "writer, again" });
+  mastersWay.join();
+  for (const copy of [behind, master, writer])
+    await expect.poll(() => copy.state).toEqual({ x: 6, y: 2, by: "writer, again" });
+  expect([behind, master, writer].filter(({ isMaster }) => isMaster)).toHaveLength(1);
+});
+
+test("OBJ-1, OBJ-5: a modulator that had newer versions than the next gateway goes by that one's", async () => {
+  await using rig = await startRig();
+  const { port, address } = rig.gateway;
+  const backoff = { firstMs: 20, mostMs: 100 };
+  await using mastersWay = await startCutter(address);
+  await using way = await startCutter(address);
+  await using masters = connect(mastersWay.address, { backoff });
+  await using session = connect(way.address, { backoff });
+  const master = masters.share<Linked>(START);
+  await master.ready();
+  const limit = await session.attach<Linked>(master.id);
+  const producer = await rig.session().channel("readings", Tick).produce();
+  const inbox = new Inbox<number>();
+  await session.channel("readings", Tick).subscribe(({ n }) => inbox.put(n), {
+    modulator: { source: ABOVE, objects: { limit } },
+  });
+  way.stall();
+  for (let x = 1; x <= 9; x++) master.update({ x });
+  await expect.poll(() => producer.demand.derived[0]?.objects.limit).toMatchObject({ x: 9 });
+  mastersWay.part();
+  await rig.gateway.close();
+  way.cut();
+  way.flow();
+  await using _again = await startRig({ port });
+  await expect.poll(() => limit.isMaster).toBe(true);
+  limit.update({ x: 4 });
+  await expect.poll(() => producer.demand.derived[0]?.objects.limit).toMatchObject({ x: 4 });
+  for (let n = 1; n <= 6; n++) producer.publish({ n, note: "" });
+  expect(await inbox.take(3)).toEqual([4, 5, 6]);
+});
+
 test("HAND-1: objects that no modulator reads are handed over, too", async () => {
   await using rig = await startRig();
   const first = rig.session();

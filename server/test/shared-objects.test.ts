@@ -8,6 +8,12 @@ const MANY = 50_000;
 const shares: Outgoing = { kind: "OpenObject", request: 1, object: "o", version: 1, state: "{}" };
 const attaches: Outgoing = { kind: "OpenObject", request: 1, object: "o" };
 
+/** Most versions, or writes, that may have been handed on by the time of the call: 1,000 at once, and as many in each second. */
+function startPace(): () => number {
+  const beganMs = performance.now();
+  return () => 1010 + performance.now() - beganMs;
+}
+
 test("OBJ-1, OBJ-12: of an object that changes all the time, others get the newest versions only, and no older one after a newer", async () => {
   await using gateway = await createGateway();
   using master = await RawClient.connect(gateway);
@@ -18,11 +24,12 @@ test("OBJ-1, OBJ-12: of an object that changes all the time, others get the newe
   expect(await other.next("CopyUpdate")).toMatchObject({ version: 1, master: false });
   const update = (i: number): Uint8Array =>
     encodeControl({ kind: "ObjectUpdate", object: "o", version: i + 2, state: `{"n":${i}}` });
+  const most = startPace();
   master.send(joinFrames(Array.from({ length: MANY }, (_, i) => update(i))));
   const versions = (): number[] =>
     other.frames.flatMap(frame => (frame.kind === "CopyUpdate" ? [frame.version] : []));
   await expect.poll(() => versions().at(-1)).toBe(MANY + 1);
-  expect(versions().length).toBeLessThan(MANY / 5);
+  expect(versions().length).toBeLessThan(most());
   expect(versions()).toEqual(versions().toSorted((a, b) => a - b));
 });
 
@@ -36,10 +43,11 @@ test("OBJ-12: writes that come all the time reach the master as few, with nothin
   const { copy } = await other.next("CopyUpdate");
   const write = (i: number): Uint8Array =>
     encodeControl({ kind: "ObjectWrite", copy, write: i + 1, patch: `{"f${i % 50}":${i}}` });
+  const most = startPace();
   other.send(joinFrames(Array.from({ length: MANY }, (_, i) => write(i))));
   const writes = () => master.frames.filter(frame => frame.kind === "ObjectWrite");
   await expect.poll(() => writes().at(-1)?.write).toBe(MANY);
-  expect(writes().length).toBeLessThan(MANY / 5);
+  expect(writes().length).toBeLessThan(most());
   const state = Object.assign({}, ...writes().map(({ patch }) => JSON.parse(patch))) as object;
   expect(state).toEqual(Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`f${i}`, MANY - 50 + i])));
 });

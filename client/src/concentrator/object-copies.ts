@@ -37,6 +37,7 @@ export class ObjectCopies {
     const entry = this.#index.copyOf(update.copy);
     if (entry === undefined) return;
     entry.term = update.term;
+    if (update.terms.length > 0) entry.terms = update.terms;
     const isNewer = update.version > entry.version || !update.master;
     if (update.state !== "" && isNewer) this.#know(entry, update.version, update.state);
     const { id: endpoint, listener } = entry;

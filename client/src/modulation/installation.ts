@@ -18,8 +18,9 @@ export class ObjectRead {
     this.#json = state;
   }
 
-  get version(): number {
-    return this.#version;
+  /** Whether this is what it has. The order is the gateway's: one that was started again may count from an earlier version. */
+  is(version: number, json: string): boolean {
+    return version === this.#version && json === this.#json;
   }
 
   /** Parsed on first use: most states are replaced before that. */

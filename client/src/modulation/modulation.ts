@@ -380,7 +380,7 @@ export class Modulation {
       const isPulled = update.derived !== 0 && update.derived === number && pulled.delete(update.object);
       if (isPulled) this.#environment.loaded?.update({ ...update, derived: hosted });
       const object = objects.get(update.object);
-      if (object === undefined || object.version >= update.version) continue;
+      if (object === undefined || object.is(update.version, update.state)) continue;
       if (update.state === "" || object.lazy !== isPulled) continue;
       object.advance(update.version, update.state);
       const reader = { id: hosted, name: object.name };

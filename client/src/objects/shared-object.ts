@@ -60,8 +60,10 @@ export class SharedObject<S extends object = object> implements SharedReference 
   #nextWrite = 1;
   /** Changes that are still to be sent. */
   #unsent: Partial<S> | undefined;
-  /** Changes that a master made without a connection: it may not be the master when there is one again. */
-  #apart: Partial<S> = {};
+  /** Fields whose value this copy has given them, and the version that they came with. */
+  readonly #own = new Map<string, number>();
+  /** The version that this copy had when its connection ended last. */
+  #connectedTo: number;
   #taken: Taken[] = [];
   readonly #ready = Promise.withResolvers<void>();
   #pulls: { resolve: () => void; reject: (error: JechoError) => void }[] = [];
@@ -72,6 +74,7 @@ export class SharedObject<S extends object = object> implements SharedReference 
     this.#port = port;
     this.#version = version;
     this.#newest = version;
+    this.#connectedTo = version;
     this.#isMaster = version > 0;
     this.#state = Object.freeze(plainFields(state, "a state"));
     this.#json = JSON.stringify(this.#state);
@@ -147,10 +150,8 @@ export class SharedObject<S extends object = object> implements SharedReference 
     if (json === this.#json) return;
     checkLength(json);
     if (this.#isMaster) {
-      if (!this.#isConnected) this.#apart = { ...this.#apart, ...values };
       this.#base = state;
-      this.#version++;
-      this.#newest = this.#version;
+      this.#count(values);
       this.#by = this.#port.subject();
     } else this.#unsent = { ...this.#unsent, ...values };
     this.#show(state, json);
@@ -220,70 +221,101 @@ export class SharedObject<S extends object = object> implements SharedReference 
     else if (notice.is === "written") this.#take(notice.write);
     else if (notice.is === "refused") this.#ready.reject(notice.error);
     else if (notice.is === "interrupted") {
+      if (this.#isConnected) this.#connectedTo = this.#version;
       this.#isConnected = false;
       this.#writeAgain();
       this.#failPulls(new JechoError("CONNECTION_LOST", "the connection broke before the answer came"));
     }
   }
 
-  #receive({ term, version, state, master, write, by }: CopyUpdate): void {
+  #receive(update: CopyUpdate): void {
+    const { term, version, state, master } = update;
     if (term < this.#term) return;
-    const isReturn = !this.#isConnected;
     this.#isConnected = true;
     this.#ready.resolve();
-    const hasNewMaster = term > this.#term;
-    this.#term = term;
     const [before, newest] = [this.#json, this.#newest];
-    if (master) {
-      if (!this.#isMaster) this.#lead(version, state);
-      this.#apart = {};
-      if (version === this.#version) this.#by = by || undefined;
-    } else {
-      // Changes from while another copy became the master are writes like any other.
-      if (this.#isMaster) this.#unsent = { ...this.#apart };
-      this.#isMaster = false;
-      this.#apart = {};
-      this.#taken = [];
+    const isNewTerm = term > this.#term;
+    const lacking = isNewTerm ? this.#lackingIn(update) : {};
+    this.#term = term;
+    if (master && this.#isMaster) this.#countFrom(update);
+    else {
+      if (master || (state !== "" && (isNewTerm || version >= this.#version))) this.#replace(update);
+      if (isNewTerm) this.#writeAgain(lacking);
       this.#newest = version;
-      if (state !== "" && (hasNewMaster || version >= this.#version)) {
-        this.#base = JSON.parse(state) as S;
-        this.#version = version;
-        this.#by = by || undefined;
-        this.#writes = this.#writes.filter(own => own.write > write);
-      }
-      if (hasNewMaster && !isReturn) this.#writeAgain();
-      if (this.#unsent !== undefined && Object.keys(this.#unsent).length > 0)
-        this.#port.changed(this as unknown as SharedObject);
+      this.#isMaster = master;
+      this.#taken = [];
+      if (master) this.#takeOwn();
+      if (this.#unsent !== undefined) this.#port.changed(this as unknown as SharedObject);
       this.#showAll();
     }
     if (state !== "") for (const { resolve } of this.#pulls.splice(0)) resolve();
     if (this.#json !== before || this.#newest !== newest) this.#listeners.tell(this);
   }
 
-  /** Makes this copy the master, which takes what it has written itself. */
-  #lead(version: number, state: string): void {
-    this.#writeAgain();
-    this.#isMaster = true;
-    const base = state === "" ? this.#base : (JSON.parse(state) as S);
+  /** What this copy changed and the state of a new term lacks: changes behind the version that the state has of the copy's former term. */
+  #lackingIn({ term, terms }: CopyUpdate): Partial<S> {
+    const known = this.#term === 0 ? undefined : terms[term - this.#term - 1];
+    const upTo = known ?? this.#connectedTo;
+    const names = [...this.#own].filter(([, version]) => version > upTo).map(([name]) => name as keyof S);
+    return Object.fromEntries(names.map(name => [name, this.#base[name]])) as Partial<S>;
+  }
+
+  /** Takes the state of another copy. */
+  #replace({ version, state, write, by }: CopyUpdate): void {
+    const before = this.#base;
+    if (state !== "") this.#base = JSON.parse(state) as S;
+    const isAs = (values: Partial<S>, name: string): boolean =>
+      JSON.stringify(values[name as keyof S]) === JSON.stringify(this.#base[name as keyof S]);
+    for (const name of this.#own.keys()) if (!isAs(before, name)) this.#own.delete(name);
+    for (const { write: own, patch } of this.#writes)
+      for (const name of own > write ? [] : Object.keys(patch))
+        if (isAs(patch, name)) this.#own.set(name, version);
+    this.#writes = this.#writes.filter(own => own.write > write);
+    this.#version = version;
+    this.#by = by || undefined;
+  }
+
+  /** This copy becomes the master, which takes what it has written itself. */
+  #takeOwn(): void {
     const own = this.#unsent;
     this.#unsent = undefined;
-    this.#base = { ...base, ...own };
-    this.#version = version + (own === undefined ? 0 : 1);
+    if (own === undefined) return;
+    this.#base = { ...this.#base, ...own };
+    this.#count(own);
+    this.#port.changed(this as unknown as SharedObject);
+  }
+
+  /** This copy stays the master: the gateway may have counted further, of another copy's versions. */
+  #countFrom({ version, state, by }: CopyUpdate): void {
+    if (version === this.#version) this.#by = by || undefined;
+    if (version <= this.#version) return;
+    this.#version = version;
+    this.#newest = version;
+    if (JSON.stringify(this.#base) === state) return;
+    this.#count({});
+    this.#port.changed(this as unknown as SharedObject);
+  }
+
+  /** Counts a new version. @param values of this copy's own that it brings */
+  #count(values: Partial<S>): void {
+    this.#version++;
     this.#newest = this.#version;
-    this.#showAll();
-    if (own !== undefined) this.#port.changed(this as unknown as SharedObject);
+    for (const name of Object.keys(values)) this.#own.set(name, this.#version);
   }
 
   /** For the master: another copy's write. It counts as an update even where it changes nothing, so that its writer hears of it. */
   #take({ writer, write, patch, by }: ObjectWrite): void {
     // Its writer hears of the new master, and writes again.
     if (!this.#isMaster) return;
-    const state = { ...this.#base, ...(JSON.parse(patch) as Partial<S>) };
+    const values = JSON.parse(patch) as Partial<S>;
+    const state = { ...this.#base, ...values };
     const before = this.#json;
     // A write that would make the state too large counts as no change, which corrects its writer.
-    if (JSON.stringify(state).length <= MAX_STATE_LENGTH) this.#base = state;
-    this.#version++;
-    this.#newest = this.#version;
+    if (JSON.stringify(state).length <= MAX_STATE_LENGTH) {
+      this.#base = state;
+      for (const name of Object.keys(values)) this.#own.delete(name);
+    }
+    this.#count({});
     this.#by = by || undefined;
     this.#taken.push({ copy: writer, write });
     this.#showAll();
@@ -291,12 +323,11 @@ export class SharedObject<S extends object = object> implements SharedReference 
     if (this.#json !== before) this.#listeners.tell(this);
   }
 
-  /** Sends again, as one write, all changes that the master may not have taken. */
-  #writeAgain(): void {
-    if (this.#writes.length === 0) return;
-    const patches = this.#writes.map(({ patch }) => patch);
+  /** Has all changes sent again, as one write, that the master may not have taken. @param lacking those that it has lost */
+  #writeAgain(lacking: Partial<S> = {}): void {
+    const again = merged<Partial<S>>([lacking, ...this.#writes.map(({ patch }) => patch), this.#unsent]);
     this.#writes = [];
-    this.#unsent = merged<Partial<S>>([...patches, this.#unsent]);
+    this.#unsent = Object.keys(again).length === 0 ? undefined : again;
   }
 
   #showAll(): void {

@@ -111,7 +111,7 @@ export interface Tier extends AsyncDisposable {
   remove(derived: number): void;
 
   /**
-   * Hands a new state of a shared object to the modulators that read it, for their next call. Older versions than the known one are ignored. Lazy
+   * Hands a new state of a shared object to the modulators that read it, for their next call. Lazy
    * copies are only told of it, unless `derived` names the modulator that pulled it. Without a state: a version that may be pulled.
    * A modulator that wants fewer than all events is called at once: its rate may depend on the state, and the next event be far off.
    */

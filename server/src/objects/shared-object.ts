@@ -1,9 +1,11 @@
-import { encodeForNow, type Modulator } from "@jecho/shared/internal";
+import { encodeForNow, type Modulator, type OpenObject } from "@jecho/shared/internal";
 import type { Connection } from "../connections/connection.ts";
 import { PacedAct } from "./pace.ts";
 
 /** Most versions of an object, and writes of a copy, handed on per second; of more, the newest ones. */
 const MOST_PER_SECOND = 1000;
+/** Number of terms before the present one of which it is known how many of their versions the state has. */
+const MOST_TERMS = 64;
 
 /** A derived channel whose modulator reads objects. */
 export interface ObjectReader {
@@ -23,6 +25,10 @@ export class ObjectCopy {
   readonly #lazy: boolean;
   /** Number of its newest write that is in the state. */
   #taken = 0;
+  /** The term that it was told last. */
+  #term = 0;
+  /** Its state is not one that the object's has come from. */
+  #isApart = false;
   /** Writes of this copy that were not sent to the master. */
   #patch: object | undefined;
   #write = 0;
@@ -50,11 +56,17 @@ export class ObjectCopy {
     this.#pace.ask();
   }
 
-  /** The master has taken the copy's writes up to this one. */
-  taken(write: number): void {
+  /** The state has the copy's writes up to this one. @returns whether it has more of them than before */
+  taken(write: number): boolean {
     // A write that was never handed on is in no version.
-    if (write > this.#taken && write <= this.#write) this.object.takenFrom(this.connection);
-    this.#taken = Math.max(this.#taken, write);
+    if (write <= this.#taken || write > this.#write) return false;
+    this.#taken = write;
+    return true;
+  }
+
+  /** The object has another state, which knows nothing of this copy's. */
+  setApart(): void {
+    this.#isApart = true;
   }
 
   /** Forgets writes that were not handed on: the copy writes them again to the next master. */
@@ -70,6 +82,9 @@ export class ObjectCopy {
 
   tell(request: number, state = this.object.state): void {
     const { version, term, masterCopy } = this.object;
+    const terms = term === this.#term || this.#isApart ? [] : this.object.terms;
+    this.#term = term;
+    this.#isApart = false;
     this.connection.send({
       kind: "CopyUpdate",
       request,
@@ -80,6 +95,7 @@ export class ObjectCopy {
       version,
       state,
       by: this.object.by,
+      terms,
     });
   }
 
@@ -104,6 +120,9 @@ export class ObjectCopy {
   }
 }
 
+/** A state of an object, as a client knows it. */
+export type BroughtState = Pick<OpenObject, "term" | "terms" | "version" | "state">;
+
 /** One shared object at the gateway: its master copy, its newest state, and the copies that get it. */
 export class GatewayObject {
   readonly id: string;
@@ -123,16 +142,25 @@ export class GatewayObject {
   readonly holders = new Set<Connection>();
   /** Counts the masters. */
   #term: number;
+  /** Newest version that the state has of each term before, the latest first. */
+  #terms: readonly number[];
   #version: number;
   #state: string;
   #by: string;
-  /** The connection whose write the master has taken since the newest version. */
-  #writer: Connection | undefined;
+  /** Writes that the master says its next version has. */
+  #taken: { readonly copy: ObjectCopy; readonly write: number }[] = [];
   /** The newest version's frame, as the master wrote it. */
   #frame: Uint8Array | undefined;
   readonly #pace = new PacedAct(MOST_PER_SECOND, () => this.#tellAll());
 
-  constructor(id: string, master: Connection | undefined, version: number, state: string, term = 1) {
+  constructor(
+    id: string,
+    master: Connection | undefined,
+    version: number,
+    state: string,
+    term = 1,
+    terms: readonly number[] = [],
+  ) {
     this.id = id;
     this.maker = master;
     this.master = master;
@@ -140,10 +168,16 @@ export class GatewayObject {
     this.#state = state;
     this.#by = nameOf(master);
     this.#term = term;
+    // A lazy copy may have an older state than its term began with.
+    this.#terms = terms.map(one => Math.min(one, version));
   }
 
   get term(): number {
     return this.#term;
+  }
+
+  get terms(): readonly number[] {
+    return this.#terms;
   }
 
   get version(): number {
@@ -172,13 +206,20 @@ export class GatewayObject {
     return this.#by;
   }
 
-  /** The master has taken a write, which will be in its next version. */
-  takenFrom(writer: Connection): void {
-    this.#writer = writer;
+  /** The master has taken a copy's write, which will be in its next version. */
+  taken(copy: ObjectCopy, write: number): void {
+    this.#taken.push({ copy, write });
   }
 
   get isUsed(): boolean {
     return this.users.size > 0 || this.copies.size > 0 || this.bringers.size > 0;
+  }
+
+  /** Takes what another gateway has, which may have been started again, and count from an earlier version. @param frame as for `advance` */
+  follow(version: number, state: string, frame: Uint8Array): void {
+    if (version === this.#version && state === this.#state) return;
+    this.#version = 0;
+    this.advance(version, state, frame);
   }
 
   /** Takes a new version from the master. @param frame its frame, if any, valid until this returns */
@@ -186,40 +227,36 @@ export class GatewayObject {
     if (version <= this.#version) return;
     this.state = state;
     this.#version = version;
-    this.#by = nameOf(this.#writer ?? this.master);
-    this.#writer = undefined;
+    const taken = this.#taken.splice(0).filter(({ copy, write }) => copy.taken(write));
+    this.#by = nameOf(taken.at(-1)?.copy.connection ?? this.master);
     this.#frame = frame;
     this.#pace.ask();
     this.#frame = undefined;
   }
 
-  /**
-   * A new master, from another connection or with another copy.
-   *
-   * @param version of its state; 0 where that is not newer
-   */
-  lead(
-    master: Connection,
-    copy: ObjectCopy | undefined,
-    version: number,
-    state: string,
-    term = this.#term,
-  ): void {
-    if (version > 0) this.state = state;
+  /** A new master, from another connection or with another copy. @param known what its copy has, where that is newer */
+  lead(master: Connection, copy: ObjectCopy | undefined, known?: BroughtState): void {
+    if (known !== undefined) this.state = known.state;
     const before = this.masterCopy;
     this.master = master;
     this.masterCopy = copy;
+    this.#taken = [];
+    const { version = this.#version, term = this.#term, terms = this.#terms } = known ?? {};
+    const isApart = known !== undefined && term !== this.#term;
+    this.#terms = [version, ...terms].slice(0, MOST_TERMS);
     this.#term = Math.max(this.#term, term) + 1;
-    if (version > 0) {
-      this.#version = version;
+    if (known !== undefined) {
+      // Whoever takes states from here takes none with a lower number.
+      this.#version = Math.max(version, this.#version + 1);
       this.#by = nameOf(master);
       this.#pace.ask();
     }
     // All other copies repeat writes that the former master may not have taken.
     for (const other of this.copies) {
       if (other === copy) continue;
+      if (isApart) other.setApart();
       other.forgetWrites();
-      if (other === before || version === 0) other.tell(0);
+      if (other === before || known === undefined) other.tell(0);
     }
   }
 
@@ -229,7 +266,7 @@ export class GatewayObject {
     this.masterCopy = undefined;
     for (const copy of this.copies) {
       if (!copy.connection.isOpen) continue;
-      this.lead(copy.connection, copy, 0, "");
+      this.lead(copy.connection, copy);
       copy.tell(0);
       return;
     }

@@ -100,7 +100,7 @@ export class SharedObjects {
   /** Takes a newer version of another gateway's object. */
   followed({ object: id, version, state }: ObjectUpdate, frame: Uint8Array): void {
     const object = this.#objects.get(id);
-    if (this.#homes?.isHome(id) === false) object?.advance(version, state, frame);
+    if (this.#homes?.isHome(id) === false) object?.follow(version, state, frame);
   }
 
   #follow(connection: Connection, { object: id, version, state }: SharedState): void {
@@ -121,7 +121,7 @@ export class SharedObjects {
       if (object === undefined) this.#create(id, connection, version, state);
       // This gateway knows other versions than the master's better.
       else if (object.master === undefined) {
-        object.lead(connection, undefined, version, state);
+        object.lead(connection, undefined, { term: object.term, terms: object.terms, version, state });
         this.#hold(connection, object);
       } else if (object.master === connection) object.advance(version, state);
     }
@@ -135,7 +135,7 @@ export class SharedObjects {
    * @throws JechoError `OBJECT_UNKNOWN`, `OBJECT_INVALID`, `OVERLOADED`
    */
   open(connection: Connection, number: number, opens: OpenObject): void {
-    const { request, object: id, term, version, state, lazy } = opens;
+    const { request, object: id, term, terms, version, state, lazy } = opens;
     const isNew = version === 0;
     if (!isNew) check(id, state);
     let own = this.#copies.get(connection);
@@ -144,7 +144,7 @@ export class SharedObjects {
     let object = this.#objects.get(id);
     if (object === undefined && isNew) throw new JechoError("OBJECT_UNKNOWN", "no shared object has this id");
     if (object === undefined) this.#checkMany(connection, 1);
-    object ??= this.#create(id, connection, version, state, term);
+    object ??= this.#create(id, connection, version, state, term, terms);
     if (!isNew) object.checkState(state);
     const copy = new ObjectCopy(number, connection, lazy, object);
     connection.keep(ENDPOINT_BYTES);
@@ -156,7 +156,7 @@ export class SharedObjects {
     const knowsMore = term > object.term || (term === object.term && version > object.version);
     const isBrought = object.master === connection && object.masterCopy === undefined && !isNew;
     if (isBrought || object.master === undefined || (!isNew && knowsMore))
-      object.lead(connection, copy, knowsMore ? version : 0, state, term);
+      object.lead(connection, copy, knowsMore ? opens : undefined);
     copy.tell(request);
   }
 
@@ -214,7 +214,7 @@ export class SharedObjects {
   /** The master has taken a copy's write, which will be in its next update. */
   taken(master: Connection, { copy: number, write }: ObjectTaken): void {
     const copy = this.#byNumber.get(number);
-    if (copy?.object.masterCopy?.connection === master) copy.taken(write);
+    if (copy?.object.masterCopy?.connection === master) copy.object.taken(copy, write);
   }
 
   /** Closes a copy. */
@@ -315,8 +315,15 @@ export class SharedObjects {
     );
   }
 
-  #create(id: string, master: Connection, version: number, state: string, term?: number): GatewayObject {
-    const object = new GatewayObject(id, master, version, "", term);
+  #create(
+    id: string,
+    master: Connection,
+    version: number,
+    state: string,
+    term?: number,
+    terms?: readonly number[],
+  ): GatewayObject {
+    const object = new GatewayObject(id, master, version, "", term, terms);
     object.state = state;
     master.keep(ENDPOINT_BYTES);
     this.#objects.set(id, object);

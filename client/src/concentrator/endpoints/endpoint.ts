@@ -366,8 +366,9 @@ export class CopyEndpoint extends Stateful<CopyState> {
   readonly is = "object";
   readonly object: string;
   readonly lazy: boolean;
-  /** Term, version and state that the copy knows, for the next connection. */
+  /** Term, terms before it, version and state that the copy knows, for the next connection. */
   term = 0;
+  terms: readonly number[] = [];
   version: number;
   objectState: string;
   readonly #indexes: StateIndexes;

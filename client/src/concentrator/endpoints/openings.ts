@@ -99,8 +99,8 @@ export class Openings {
         const after = askedAfter(endpoint.state);
         if (after === undefined) return;
         endpoint.become({ is: "asked", awaits, after });
-        const { object, lazy, term, version, objectState: state } = endpoint;
-        return this.#link.send({ kind: "OpenObject", request, object, lazy, term, version, state });
+        const { object, lazy, term, terms, version, objectState: state } = endpoint;
+        return this.#link.send({ kind: "OpenObject", request, object, lazy, term, terms, version, state });
       }
       case "producer": {
         const after = askedAfter(endpoint.state);

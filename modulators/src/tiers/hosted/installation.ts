@@ -138,7 +138,7 @@ export class HostedModulator {
     this.#request = { ...this.#request, further: [...(this.#request.further ?? []), schema] };
   }
 
-  /** @returns whether it reads this object and has an older version */
+  /** @returns whether it reads this object and has another version: a gateway that was started again may count from an earlier one */
   update({ object, version, state, derived }: ObjectUpdate): boolean {
     if (derived !== 0 && derived !== this.derived) return false;
     const { modulator } = this.#request;
@@ -146,11 +146,11 @@ export class HostedModulator {
     const objects = modulator.objects.map(known => {
       if (known.object !== object) return known;
       const isTaken = state !== "" && (!known.lazy || derived !== 0);
-      if (!isTaken && known.lazy && version >= (this.#heard.get(object) ?? 0)) {
+      if (!isTaken && known.lazy) {
         this.#heard.set(object, version);
         isNews = true;
       }
-      if (!isTaken || known.version >= version) return known;
+      if (!isTaken || (known.version === version && known.state === state)) return known;
       isNews = true;
       return { ...known, version, state };
     });
