@@ -100,6 +100,41 @@ describe.each(PLACES)("modulators at the %s", at => {
     expect({ missed, stats: consumer.stats.missed }).toEqual({ missed: [], stats: 0 });
     await expect.poll(() => restarts).toEqual(["MODULATOR_RESTARTED"]);
   });
+
+  test("HIST-7, DEL-3: a connection that breaks while the past is made loses nothing of what comes meanwhile", async () => {
+    await using rig = await rigAt(at);
+    await using way = await startCutter(rig.gateway.address);
+    const { raise } = await producing(rig, rig.producing);
+    for (let n = 1; n < 20_000; n += 500) await raise(n, n + 499);
+    // The derived channel is there, and accounts for the newest events.
+    const other = await reading(rig, {});
+    await raise(20_001, 20_100);
+    await other.seen.take(50);
+    let [n, goesOn] = [20_101, true];
+    const raising = (async () => {
+      for (; goesOn; n += 10) await raise(n, n + 9);
+    })();
+    await using session = connect(way.address, QUICK);
+    const seen: number[] = [];
+    let breaks = 0;
+    const consumer = await session.channel("a", Tick).subscribe(
+      ({ n }) => {
+        seen.push(n);
+        if (seen.length !== 1000 && seen.length !== 5000) return;
+        breaks++;
+        way.cut();
+      },
+      { modulator: EVEN, from: 1 },
+    );
+    await expect.poll(() => breaks).toBe(2);
+    await whenState(consumer, "live");
+    await expect.poll(() => consumer.status.replaying).toBe(false);
+    goesOn = false;
+    await raising;
+    await raise(n, n + 9);
+    await expect.poll(() => seen.length + consumer.stats.missed).toBe((n + 9) / 2);
+    expect(seen).toEqual(evens(1, n + 9));
+  });
 });
 
 test("HIST-7: yesterday's run is modulated without any producer", async () => {

@@ -150,7 +150,7 @@ export class Reception {
 
   /** A run of the past that was made for this consumer alone. */
   madeFor(entry: ConsumerEndpoint, frame: EventsFrame, lane: Lane): void {
-    this.#hand(entry, frame, lane);
+    this.#hand(entry, frame, lane, 0);
   }
 
   /** The fate of events up to the lane's position is known, for the past that is made for this consumer alone. */
@@ -237,15 +237,20 @@ export class Reception {
   /** @param process that raised it elsewhere; 0 where it was this one */
   #handTo(entry: ConsumerEndpoint, frame: EventsFrame, of: Counting | undefined, process: number): void {
     if (!takes(entry, process)) return;
-    if (entry.past === undefined) return this.#hand(entry, frame, of);
-    // The run was sent before the consumer was there.
-    if (frame.seq !== 0 && frame.seq + frame.count <= entry.fromSeq) return;
+    // Sequence numbers are compared when the run comes: one that waits may be handed on at a later connection, which begins behind it.
+    this.#handOrWait(entry, frame, of, frame.seq === 0 ? 0 : Math.max(0, entry.fromSeq - frame.seq));
+  }
+
+  /** @param had number of events at the run's beginning that were sent before the consumer was there */
+  #handOrWait(entry: ConsumerEndpoint, frame: EventsFrame, of: Counting | undefined, had: number): void {
+    if (entry.past === undefined) return this.#hand(entry, frame, of, had);
+    if (had >= frame.count) return;
     if (of?.origin !== undefined) entry.past.begins(of.origin, frame.after);
     // Producers do not wait for a past, which may take long.
     this.#skip(entry, frame);
     const copy = frame.copy();
     copy.forgetSync();
-    this.#handLater(entry, copy, of);
+    this.#handLater(entry, copy, of, had);
   }
 
   /** Nobody waits until this consumer has handled the run. */
@@ -255,13 +260,13 @@ export class Reception {
       this.#synchronous.handled(entry, channel, producer, raised + i, NOT_HANDLED);
   }
 
-  #handLater(entry: ConsumerEndpoint, frame: EventsFrame, of: Counting | undefined): void {
-    entry.wait(frame.end - frame.start, () => this.#handTo(entry, frame, of, 0));
+  #handLater(entry: ConsumerEndpoint, frame: EventsFrame, of: Counting | undefined, had = 0): void {
+    entry.wait(frame.end - frame.start, () => this.#handOrWait(entry, frame, of, had));
   }
 
-  #hand(entry: ConsumerEndpoint, frame: EventsFrame, of: Counting | undefined): void {
-    const { seq, count } = frame;
-    let had = seq === 0 ? 0 : Math.max(0, entry.fromSeq - seq);
+  #hand(entry: ConsumerEndpoint, frame: EventsFrame, of: Counting | undefined, sentBefore: number): void {
+    const { count } = frame;
+    let had = sentBefore;
     let missing = 0;
     if (of !== undefined) {
       if (entry.successor?.replaces(of.origin ?? of.source)) return this.#skip(entry, frame);
