@@ -17,12 +17,12 @@ function open(client: RawClient, more: Partial<OpenConsumer>): void {
   client.say({ ...OPEN, ...more });
 }
 
-const at = (producer: RawProducer, raised: bigint): Outgoing => ({
+const at = (producer: RawProducer, raised: bigint, source = RAW): Outgoing => ({
   kind: "Position",
   channel: producer.channel,
   producer: producer.number,
   urgent: false,
-  source: RAW,
+  source,
   origin: 0n,
   raised,
   after: 0n,
@@ -51,9 +51,9 @@ function raise(producer: RawProducer, channel: number, events: number, made = {}
 }
 
 /** A producer that says where it is, and raises so many events. */
-async function raising(gateway: Gateway, events: number): Promise<RawProducer> {
-  const producer = await RawProducer.open(gateway, { source: RAW });
-  producer.say(at(producer, 0n));
+async function raising(gateway: Gateway, events: number, source = RAW): Promise<RawProducer> {
+  const producer = await RawProducer.open(gateway, { source });
+  producer.say(at(producer, 0n, source));
   raise(producer, producer.channel, events);
   await producer.isAlive();
   return producer;
@@ -299,6 +299,29 @@ test("PROV-5: one that was cut off may come back: its consumers are told when it
   await hearsBegin(consumer);
   await silent.cut();
   expect(await consumer.next("Position")).toMatchObject({ source: RAW, origin: RAW, raised: 3n });
+});
+
+test("PROV-5: one that is back in time has not ended, also where nobody takes its events yet", async () => {
+  await using gateway = await start({ installTimeoutMs: 1, resumeWindowMs: 300 });
+  using other = await RawProducer.open(gateway);
+  using consumer = await RawClient.connect(gateway);
+  open(consumer, { modulator });
+  await other.installs();
+  await consumer.next("ConsumerOpened");
+  const silent = await raising(gateway, 3);
+  await silent.install();
+  await silent.cut();
+  using back = await RawProducer.open(gateway, { source: RAW, raised: 3n });
+  // Of another one, which was cut off later and is not back, the end is told.
+  const later = await raising(gateway, 5, 71n);
+  await later.install();
+  await later.cut();
+  const ended = () =>
+    consumer.frames.flatMap(frame => (frame.kind === "Position" && frame.raised > 0n ? [frame.source] : []));
+  await expect.poll(ended).toEqual([71n]);
+  // It may be cut off again before it has said anything.
+  await back.cut();
+  await expect.poll(ended).toEqual([71n, RAW]);
 });
 
 test("DEL-6: what is made for one that comes back, while its modulator is being installed elsewhere, is kept for it", async () => {

@@ -190,6 +190,19 @@ export class GatewayLanes {
     return ends;
   }
 
+  /** A producer is back, under another number: its sources have not ended. It says how far they are once somebody listens. */
+  returns(source: bigint, producer: number, by: string): void {
+    for (const urgent of [false, true]) {
+      const lane = this.#bySource.get(nameOf({ source, urgent }));
+      // Nobody goes on with another subject's source.
+      if (lane?.isOver !== true || (lane.by ?? by) !== by) continue;
+      this.#gone?.delete(nameOf(lane));
+      this.#newest = undefined;
+      Object.assign(lane, { producer, isOver: false, endedAt: 0, awaited: 0 });
+      this.#byProducer.set(numberOf(producer, urgent), lane);
+    }
+  }
+
   /** A producer that was cut off is waited for no more. @param producer its number then: it may have come back, and gone again under another one */
   awaitNoMore(producer: number, ends: Iterable<SourceAt>): void {
     for (const end of ends) {

@@ -41,9 +41,11 @@ export class UnmadeSources {
     this.#resumeWindowMs = keeping.resumeWindowMs;
   }
 
-  /** A source begins. One that is known has begun before. */
+  /** A source begins. One that is known has begun before, and goes on. */
   begins({ number: producer, source, connection, raised, raisedUrgent }: GatewayProducer): void {
-    if (source === 0n || this.#lanes.knows(source)) return;
+    if (source === 0n) return;
+    if (this.#lanes.knows(source))
+      return this.#lanes.returns(source, producer, connection.subject?.name ?? "");
     const at = [
       { producer, source, urgent: false, raised: Number(raised) },
       { producer, source, urgent: true, raised: Number(raisedUrgent) },
