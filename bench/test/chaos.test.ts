@@ -39,5 +39,7 @@ test("DEL-3, DEL-4, DEL-5, DEL-7, HAND-1: nothing is lost untold, repeated or re
         `seed ${seed}, ${kind}, ${category}\n${done.notes.join("\n")}`,
       ).toMatchObject({ lostUntold: 0, duplicated: 0, reordered: 0, corrupt: 0, overtold: 0 });
   expect(done.failures).toEqual([]);
+  // OBJ-11
+  expect(done.unsteered, done.notes.join("\n")).toBe(0);
   for (const category of CATEGORIES) expect(done.verdicts[category].events).toBeGreaterThan(1000);
 });

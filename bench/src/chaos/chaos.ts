@@ -37,6 +37,8 @@ interface KindResult {
 export interface ChaosResult {
   readonly verdicts: Verdicts;
   readonly ended: number;
+  /** Last changes of a shared object that some process lacked. */
+  readonly unsteered: number;
   readonly kinds: ReadonlyMap<FaultName, KindResult>;
   /** Notes on what went wrong where, for whoever looks for the reason. */
   readonly notes: readonly string[];
@@ -72,6 +74,7 @@ class ChaosRun {
   readonly #notes: string[] = [];
   readonly #failures: string[] = [];
   #ended = 0;
+  #unsteered = 0;
   /** Each kind comes about as often as the others, in an order that nobody knows. */
   #bag: FaultName[] = [];
 
@@ -90,6 +93,7 @@ class ChaosRun {
     return {
       verdicts: this.#verdicts,
       ended: this.#ended,
+      unsteered: this.#unsteered,
       kinds: this.#kinds,
       notes: this.#notes,
       failures: this.#failures,
@@ -177,9 +181,10 @@ class ChaosRun {
     }
   }
 
-  #judge(group: readonly FaultName[], { verdicts, notes, ended }: Outcome): void {
+  #judge(group: readonly FaultName[], { verdicts, notes, ended, unsteered }: Outcome): void {
     addAll(this.#verdicts, verdicts);
     this.#ended += ended;
+    this.#unsteered += unsteered;
     for (const kind of new Set(group)) {
       const known = this.#kinds.get(kind) ?? { times: 0, verdicts: emptyVerdicts(), ended: 0 };
       this.#kinds.set(kind, known);

@@ -101,6 +101,17 @@ export class ConsumerParty {
     const isBehind = ({ meaning }: Seat): boolean => meaningOf(meaning).of !== undefined;
     await open(this.#seats.filter(seat => !isBehind(seat)));
     await open(this.#seats.filter(isBehind));
+    await this.steer();
+  }
+
+  /** Changes its field of the shared object from now on. Who only reads the past steers nothing. */
+  async steer(): Promise<void> {
+    if (this.#from === undefined) await this.worker.call("steer", this.name);
+  }
+
+  /** Changes nothing more. @returns the shared object, as it is there */
+  rest(): Promise<Readonly<Record<string, number>>> {
+    return this.worker.call("rest");
   }
 
   /** Takes what came since the last time. @returns whether anything came */
@@ -204,6 +215,7 @@ export class ConsumerParty {
       const token = await first.call<string>("handover");
       meanwhile();
       await second.call("takeOver", { ...this.#at, token });
+      await second.call("steer", this.name);
       // Events that the first one was handed before it gave up may still be on their way to its application; its end comes behind them.
       const until = performance.now() + ENDING_MS;
       do await this.#takeAll();

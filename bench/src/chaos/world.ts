@@ -43,6 +43,8 @@ export interface Outcome {
   readonly notes: readonly string[];
   /** Consumers that were told to have ended. */
   readonly ended: number;
+  /** Last changes of a shared object that some process lacks. */
+  readonly unsteered: number;
 }
 
 const TAKE_MS = 100;
@@ -260,11 +262,13 @@ export class World {
       await this.#eachProducer(producer => producer.nudge(NUDGE));
       isWhole = await this.#quiet(patienceMs);
     }
+    const apart = await this.#agree(patienceMs);
+    isWhole &&= apart.length === 0;
     const verdicts = emptyVerdicts();
     const judged = this.#watched;
     const notes: string[] = isWhole
       ? []
-      : [...judged.flatMap(({ away }) => away), ...(await this.#derived()).map(lineOf)];
+      : [...apart, ...judged.flatMap(({ away }) => away), ...(await this.#derived()).map(lineOf)];
     let endedConsumers = 0;
     for (const consumer of judged) {
       for (const one of consumer.close(this.#sources(), isFileWhole, this.#mayReturnLate)) {
@@ -285,7 +289,8 @@ export class World {
     this.#mayReturnLate = false;
     await Promise.all(this.#readers.splice(0).map(reader => reader.stop()));
     await this.#eachProducer(producer => producer.resume());
-    return { verdicts, isWhole, notes, ended: endedConsumers };
+    for (const consumer of this.consumers) await consumer.steer();
+    return { verdicts, isWhole, notes, ended: endedConsumers, unsteered: apart.length };
   }
 
   async stop(): Promise<void> {
@@ -309,6 +314,26 @@ export class World {
 
   async #eachProducer(act: (producer: ProducerParty) => Promise<void>): Promise<void> {
     await Promise.all(this.producers.filter(({ isRunning }) => isRunning).map(act));
+  }
+
+  /** Waits until all have the last change of each to the shared object. @returns who lacks which */
+  async #agree(patienceMs: number): Promise<string[]> {
+    const last = new Map<string, number | undefined>();
+    for (const consumer of this.consumers) last.set(consumer.name, (await consumer.rest())[consumer.name]);
+    const until = performance.now() + patienceMs;
+    for (;;) {
+      const apart: string[] = [];
+      for (const consumer of this.consumers) {
+        const state = await consumer.rest();
+        for (const [field, value] of last)
+          if (state[field] !== value)
+            apart.push(
+              `${consumer.name}: "${field}" of the shared object is ${state[field]}, and was set to ${value}`,
+            );
+      }
+      if (apart.length === 0 || performance.now() > until) return apart;
+      await delay(TAKE_MS);
+    }
   }
 
   /** Waits until what was raised is taken. A producer that does not say so in time is told of, and not waited for. */

@@ -30,7 +30,7 @@ export const chaos: Suite = {
       ...(atOnce !== undefined && { atOnce }),
       log: line => console.log(`  ${((performance.now() - begin) / 1000).toFixed(1)} s: ${line}`),
     };
-    const { verdicts, ended, kinds: done, notes, failures, skipped } = await runChaos(options);
+    const { verdicts, ended, unsteered, kinds: done, notes, failures, skipped } = await runChaos(options);
     const verdict = sumOf(verdicts);
     const times = [...done.values()].reduce((sum, { times }) => sum + times, 0);
     report.metric("chaos.faults", times, "faults", atLeast(quick ? QUICK_FAULTS : 300));
@@ -48,6 +48,7 @@ export const chaos: Suite = {
     report.metric("chaos.lost_with_state", verdict.lostWithState, "events");
     report.metric("chaos.repeated_in_part", verdict.repeatedInPart, "events");
     report.metric("chaos.ended", ended, "consumers");
+    report.metric("chaos.unsteered", unsteered, "changes", atMost(0));
     report.metric("chaos.failures", failures.length, "failures", atMost(0));
     report.note("sums: plain and kept + plain and live + modulated and kept + modulated and live");
     for (const line of kindLines(done)) report.note(line);

@@ -60,6 +60,7 @@ async function disturb(name: string, context: Context, byNats: boolean): Promise
   const {
     verdicts,
     ended,
+    unsteered,
     kinds: done,
     notes,
     failures,
@@ -84,6 +85,7 @@ async function disturb(name: string, context: Context, byNats: boolean): Promise
   report.metric(`${name}.told`, verdict.told, "events");
   report.metric(`${name}.overtold`, verdict.overtold, "events");
   report.metric(`${name}.ended`, ended, "consumers", atMost(0));
+  report.metric(`${name}.unsteered`, unsteered, "changes", atMost(0));
   report.metric(`${name}.failures`, failures.length, "failures", atMost(0));
   for (const line of kindLines(done)) report.note(line);
   for (const line of failures) report.note(line);

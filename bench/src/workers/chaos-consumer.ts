@@ -1,6 +1,13 @@
 // Consumers for `chaos`, with one connection: they note what they see, and where they are, for the process that checks it.
 import { randomUUID } from "node:crypto";
-import { type Consumer, type ConsumerOptions, connect, type EventPlace, type Session } from "@jecho/client";
+import {
+  type Consumer,
+  type ConsumerOptions,
+  connect,
+  type EventPlace,
+  type Session,
+  type SharedObject,
+} from "@jecho/client";
 import {
   type Channel,
   ChaosEvent,
@@ -56,9 +63,15 @@ export interface Taken {
   readonly errors: ReadonlyMap<string, number>;
 }
 
+/** The shared object that all processes of consumers steer, and the time from one change of each to the next. */
+const STEERED = "chaos/steered";
+const STEER_MS = 50;
+
 let seen: number[] = [];
 let errors = new Map<string, number>();
 let session: Session;
+let steered: SharedObject<Record<string, number>>;
+let steering: NodeJS.Timeout | undefined;
 const consumers: (Consumer<Raised> | undefined)[] = [];
 const fail = ({ code }: { readonly code: string }): void => {
   errors.set(code, (errors.get(code) ?? 0) + 1);
@@ -125,6 +138,19 @@ serve({
   close: (index: number) => consumers[index]?.close(),
   block,
   setClock,
+  /** Changes a field of the shared object again and again, to ever higher numbers, also beyond the lives of processes. */
+  steer(field: string): void {
+    steered ??= session.share({}, { id: STEERED });
+    clearInterval(steering);
+    const change = (): void => steered.update({ [field]: Math.floor(Number(process.hrtime.bigint()) / 1e6) });
+    change();
+    steering = setInterval(change, STEER_MS);
+  },
+  /** Changes nothing more. @returns the shared object, as it is here */
+  rest(): Readonly<Record<string, number>> {
+    clearInterval(steering);
+    return steered.state;
+  },
   /** A token for another process. */
   handover: async () => (await session.handover()).token,
   async takeOver(asked: Connect) {
