@@ -1,5 +1,4 @@
 import { JechoError } from "@jecho/shared";
-import type { SharedState } from "@jecho/shared/internal";
 import type { ControlRequest } from "../places/port.ts";
 import { type ObjectPort, SharedObject } from "./shared-object.ts";
 
@@ -58,32 +57,22 @@ export class SharedCopies {
     this.#session = session;
   }
 
-  /** A copy of a new object. @throws JechoError `OBJECT_INVALID` */
-  share<S extends object>(state: S, id = randomId()): SharedObject<S> {
-    checkId(id);
-    const { object, endpoint } = this.#make<S>(id, state, 1);
-    const opening = { object: id, lazy: false, version: 1, state: JSON.stringify(object.state) };
+  /** A copy of a new object, or with a `version` one that this session has from another device. @throws JechoError `OBJECT_INVALID` */
+  share<S extends object>(state: S, id = randomId(), version = 1): SharedObject<S> {
+    const { object, endpoint } = this.#make<S>(id, state, version);
+    const opening = { object: id, lazy: false, version, state: JSON.stringify(object.state) };
     this.#session.post({ is: "openObject", endpoint, ...opening });
     return object;
   }
 
   /** A copy of an object that another session has, and the request that opens it. @throws JechoError `OBJECT_INVALID` */
   attach<S extends object>(id: string, lazy: boolean): { object: SharedObject<S>; opening: CopyOpening } {
-    checkId(id);
     const { object, endpoint } = this.#make<S>(id, {} as S, 0);
     return { object, opening: { is: "openObject", endpoint, object: id, lazy, version: 0, state: "" } };
   }
 
-  /** A master copy that replaces another device's. */
-  inherit({ object: id, version, state }: SharedState): SharedObject {
-    const { object, endpoint } = this.#make(id, JSON.parse(state) as object, version);
-    this.#session.post({ is: "openObject", endpoint, object: id, lazy: false, version, state });
-    return object;
-  }
-
   has(endpoint: number): boolean {
-    for (const known of this.#endpoints.values()) if (known === endpoint) return true;
-    return false;
+    return [...this.#endpoints.values()].includes(endpoint);
   }
 
   /** Sends the copies' changes. */
@@ -92,10 +81,9 @@ export class SharedCopies {
     this.#changed.clear();
     for (const object of objects) {
       const endpoint = this.#endpoints.get(object);
-      const news = endpoint === undefined ? undefined : object.takeNews();
-      if (endpoint === undefined || news === undefined) continue;
-      if ("write" in news) this.#session.send({ is: "writeObject", endpoint, ...news });
-      else this.#session.send({ is: "updateObject", endpoint, ...news });
+      if (endpoint === undefined) continue;
+      const news = object.takeNews();
+      if (news !== undefined) this.#session.send({ endpoint, ...news });
     }
   }
 
@@ -104,6 +92,8 @@ export class SharedCopies {
     state: S,
     version: number,
   ): { object: SharedObject<S>; endpoint: number } {
+    if (id.length === 0 || id.length > 64)
+      throw new JechoError("OBJECT_INVALID", "an object's id has 1 to 64 characters");
     const object = new SharedObject<S>(id, state, version, this.#port);
     const known = object as unknown as SharedObject;
     const endpoint = this.#session.add(known);
@@ -113,12 +103,6 @@ export class SharedCopies {
 }
 
 function randomId(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(12)), byte =>
-    byte.toString(16).padStart(2, "0"),
-  ).join("");
-}
-
-function checkId(id: string): void {
-  if (id.length === 0 || id.length > 64)
-    throw new JechoError("OBJECT_INVALID", "an object's id has 1 to 64 characters");
+  const bytes = crypto.getRandomValues(new Uint8Array(12));
+  return Array.from(bytes, byte => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -18,8 +18,13 @@ export interface ObjectPort {
 
 /** A message of a copy: the master's state, or another copy's writes. */
 export type ObjectNews =
-  | { readonly version: number; readonly state: string; readonly taken: readonly Taken[] }
-  | { readonly write: number; readonly patch: string };
+  | {
+      readonly is: "updateObject";
+      readonly version: number;
+      readonly state: string;
+      readonly taken: readonly Taken[];
+    }
+  | { readonly is: "writeObject"; readonly write: number; readonly patch: string };
 
 /** A write of another copy that the master has taken. */
 interface Taken {
@@ -27,12 +32,17 @@ interface Taken {
   readonly write: number;
 }
 
-interface Write {
-  readonly write: number;
-  readonly patch: object;
+/** A value that this copy has given a field. */
+interface OwnValue {
+  readonly value: unknown;
+  /** Number of the write that it is on its way to the master with; Infinity for none. */
+  write: number;
+  /** The version that it came with; Infinity where no known one has it. */
+  version: number;
 }
 
 const MAX_STATE_LENGTH = 65536;
+const NEVER = Number.POSITIVE_INFINITY;
 
 /**
  * Parameters shared between applications and their modulators. Of each object's copies one is the master, which numbers the
@@ -55,26 +65,20 @@ export class SharedObject<S extends object = object> implements SharedReference 
   #isMaster: boolean;
   #isOpen = true;
   #isConnected = false;
-  /** Writes of this copy that the master has not taken. */
-  #writes: Write[] = [];
+  /** Values of fields that this copy has given them, until another one has. */
+  readonly #own = new Map<string, OwnValue>();
   #nextWrite = 1;
-  /** Changes that are still to be sent. */
-  #unsent: Partial<S> | undefined;
-  /** Fields whose value this copy has given them, and the version that they came with. */
-  readonly #own = new Map<string, number>();
   /** The version that this copy had when its connection ended last. */
   #connectedTo: number;
   #taken: Taken[] = [];
   readonly #ready = Promise.withResolvers<void>();
-  #pulls: { resolve: () => void; reject: (error: JechoError) => void }[] = [];
+  #pulls: PromiseWithResolvers<void>[] = [];
 
   /** Made by `session.share` and `session.attach`. */
   constructor(id: string, state: S, version: number, port: ObjectPort) {
     this.id = id;
     this.#port = port;
-    this.#version = version;
-    this.#newest = version;
-    this.#connectedTo = version;
+    this.#version = this.#newest = this.#connectedTo = version;
     this.#isMaster = version > 0;
     this.#state = Object.freeze(plainFields(state, "a state"));
     this.#json = JSON.stringify(this.#state);
@@ -98,7 +102,7 @@ export class SharedObject<S extends object = object> implements SharedReference 
    * The subject that made this version, by the master's word for whose change it took last; undefined where the gateway knows no users, and before it knows the object.
    */
   get by(): string | undefined {
-    return this.#by;
+    return this.#by || undefined;
   }
 
   /** The newest version that there is, as far as this copy has heard: on a lazy one it may be ahead of `version`. */
@@ -142,7 +146,7 @@ export class SharedObject<S extends object = object> implements SharedReference 
    * @throws JechoError `OBJECT_INVALID` where the new state is not plain JSON data, or has more than 65,536 characters, `CLOSED`
    */
   update(patch: Partial<S>): void {
-    if (!this.#isOpen) throw new JechoError("CLOSED", "the shared object was closed");
+    if (!this.#isOpen) throw closed();
     // Before anything else is looked at: to read it may run the application's code, which may change the object.
     const values = plainFields(patch, "an update");
     const state = { ...this.#state, ...values };
@@ -153,9 +157,8 @@ export class SharedObject<S extends object = object> implements SharedReference 
       this.#base = state;
       this.#count(values);
       this.#by = this.#port.subject();
-    } else this.#unsent = { ...this.#unsent, ...values };
+    } else this.#give(values, NEVER);
     this.#show(state, json);
-    this.#port.changed(this as unknown as SharedObject);
     this.#listeners.tell(this);
   }
 
@@ -164,26 +167,23 @@ export class SharedObject<S extends object = object> implements SharedReference 
    *
    * @throws JechoError `CONNECTION_LOST`, `CLOSED`
    */
-  pull(): Promise<void> {
-    if (!this.#isOpen) return Promise.reject(new JechoError("CLOSED", "the shared object was closed"));
-    if (this.#newest === this.#version) return Promise.resolve();
-    if (!this.#isConnected)
-      return Promise.reject(new JechoError("CONNECTION_LOST", "the connection broke before the answer came"));
-    return new Promise((resolve, reject) => {
-      this.#pulls.push({ resolve, reject });
-      if (this.#pulls.length === 1) this.#port.pull(this as unknown as SharedObject);
-    });
+  async pull(): Promise<void> {
+    if (!this.#isOpen) throw closed();
+    if (this.#newest === this.#version) return;
+    if (!this.#isConnected) throw broken();
+    const pull = Promise.withResolvers<void>();
+    this.#pulls.push(pull);
+    if (this.#pulls.length === 1) this.#port.pull(this as unknown as SharedObject);
+    return pull.promise;
   }
 
   /** Lets the copy go. Modulators that read the object keep theirs. */
-  close(): Promise<void> {
-    if (this.#isOpen) {
-      this.#port.closed(this as unknown as SharedObject);
-      this.#isOpen = false;
-      this.#ready.reject(new JechoError("CLOSED", "the shared object was closed"));
-      this.#failPulls(new JechoError("CLOSED", "the shared object was closed"));
-    }
-    return Promise.resolve();
+  async close(): Promise<void> {
+    if (!this.#isOpen) return;
+    this.#port.closed(this as unknown as SharedObject);
+    this.#isOpen = false;
+    this.#ready.reject(closed());
+    this.#failPulls(closed());
   }
 
   /** The same as `close`, for `await using`. */
@@ -201,17 +201,14 @@ export class SharedObject<S extends object = object> implements SharedReference 
     if (this.#isMaster) {
       const taken = this.#taken;
       this.#taken = [];
-      // Most often the master's shown state is the one that it has.
-      const state = this.#base === this.#state ? this.#json : JSON.stringify(this.#base);
-      return { version: this.#version, state, taken };
+      return { is: "updateObject", version: this.#version, state: this.#json, taken };
     }
-    const patch = this.#unsent;
+    const unsent = this.#pending().filter(([, { write }]) => write === NEVER);
     // Without a connection the write waits, and is sent with those that follow.
-    if (patch === undefined || !this.#isConnected) return undefined;
-    this.#unsent = undefined;
+    if (unsent.length === 0 || !this.#isConnected) return undefined;
     const write = this.#nextWrite++;
-    this.#writes.push({ write, patch });
-    return { write, patch: JSON.stringify(patch) };
+    for (const [, own] of unsent) own.write = write;
+    return { is: "writeObject", write, patch: JSON.stringify(valuesOf(unsent)) };
   }
 
   /** @internal For the session: what the concentrator tells of this copy. */
@@ -223,84 +220,69 @@ export class SharedObject<S extends object = object> implements SharedReference 
     else if (notice.is === "interrupted") {
       if (this.#isConnected) this.#connectedTo = this.#version;
       this.#isConnected = false;
-      this.#writeAgain();
-      this.#failPulls(new JechoError("CONNECTION_LOST", "the connection broke before the answer came"));
+      for (const own of this.#own.values()) own.write = NEVER;
+      this.#failPulls(broken());
     }
   }
 
-  #receive(update: CopyUpdate): void {
-    const { term, version, state, master } = update;
+  #receive({ term, terms, version, state, master, write, by }: CopyUpdate): void {
     if (term < this.#term) return;
     this.#isConnected = true;
     this.#ready.resolve();
     const [before, newest] = [this.#json, this.#newest];
     const isNewTerm = term > this.#term;
-    const lacking = isNewTerm ? this.#lackingIn(update) : {};
-    this.#term = term;
-    if (master && this.#isMaster) this.#countFrom(update);
-    else {
-      if (master || (state !== "" && (isNewTerm || version >= this.#version))) this.#replace(update);
-      if (isNewTerm) this.#writeAgain(lacking);
+    if (master && this.#isMaster) {
+      if (version === this.#version) this.#by = by;
+      // The gateway has counted further, with another copy's versions.
+      if (version > this.#version) {
+        this.#version = version;
+        this.#count();
+      }
+    } else {
+      const isNews = state !== "" && (isNewTerm || version >= this.#version);
+      if (isNews) {
+        this.#base = JSON.parse(state) as S;
+        this.#version = version;
+        this.#by = by;
+      }
       this.#newest = version;
+      // Versions of this copy's last term that the state has come from.
+      const upTo = terms[this.#term > 0 ? term - this.#term - 1 : -1] ?? this.#connectedTo;
+      for (const [name, own] of this.#own) {
+        if (isNews && own.write <= write) {
+          own.version = version;
+          own.write = NEVER;
+        }
+        // What the former master may not have taken, and what the state lacks, is written again.
+        else if (isNewTerm && own.version > upTo) own.version = own.write = NEVER;
+        const isReplaced = JSON.stringify(own.value) !== JSON.stringify(this.#base[name as keyof S]);
+        if (own.version < NEVER && isReplaced) this.#own.delete(name);
+      }
       this.#isMaster = master;
       this.#taken = [];
-      if (master) this.#takeOwn();
-      if (this.#unsent !== undefined) this.#port.changed(this as unknown as SharedObject);
-      this.#showAll();
+      const pending = valuesOf(this.#pending());
+      this.#show({ ...this.#base, ...pending });
+      if (Object.keys(pending).length > 0) {
+        if (master) {
+          this.#base = this.#state;
+          this.#count(pending);
+        } else this.#port.changed(this as unknown as SharedObject);
+      }
     }
+    this.#term = term;
     if (state !== "") for (const { resolve } of this.#pulls.splice(0)) resolve();
     if (this.#json !== before || this.#newest !== newest) this.#listeners.tell(this);
   }
 
-  /** What this copy changed and the state of a new term lacks: changes behind the version that the state has of the copy's former term. */
-  #lackingIn({ term, terms }: CopyUpdate): Partial<S> {
-    const known = this.#term === 0 ? undefined : terms[term - this.#term - 1];
-    const upTo = known ?? this.#connectedTo;
-    const names = [...this.#own].filter(([, version]) => version > upTo).map(([name]) => name as keyof S);
-    return Object.fromEntries(names.map(name => [name, this.#base[name]])) as Partial<S>;
+  /** The master counts a version of its own. @param values that this copy has given with it */
+  #count(values: object = {}): void {
+    this.#newest = ++this.#version;
+    this.#give(values, this.#version);
   }
 
-  /** Takes the state of another copy. */
-  #replace({ version, state, write, by }: CopyUpdate): void {
-    const before = this.#base;
-    if (state !== "") this.#base = JSON.parse(state) as S;
-    const isAs = (values: Partial<S>, name: string): boolean =>
-      JSON.stringify(values[name as keyof S]) === JSON.stringify(this.#base[name as keyof S]);
-    for (const name of this.#own.keys()) if (!isAs(before, name)) this.#own.delete(name);
-    for (const { write: own, patch } of this.#writes)
-      for (const name of own > write ? [] : Object.keys(patch))
-        if (isAs(patch, name)) this.#own.set(name, version);
-    this.#writes = this.#writes.filter(own => own.write > write);
-    this.#version = version;
-    this.#by = by || undefined;
-  }
-
-  /** This copy becomes the master, which takes what it has written itself. */
-  #takeOwn(): void {
-    const own = this.#unsent;
-    this.#unsent = undefined;
-    if (own === undefined) return;
-    this.#base = { ...this.#base, ...own };
-    this.#count(own);
+  #give(values: object, version: number): void {
+    for (const [name, value] of Object.entries(values)) this.#own.set(name, { value, write: NEVER, version });
     this.#port.changed(this as unknown as SharedObject);
-  }
-
-  /** This copy stays the master: the gateway may have counted further, of another copy's versions. */
-  #countFrom({ version, state, by }: CopyUpdate): void {
-    if (version === this.#version) this.#by = by || undefined;
-    if (version <= this.#version) return;
-    this.#version = version;
-    this.#newest = version;
-    if (JSON.stringify(this.#base) === state) return;
-    this.#count({});
-    this.#port.changed(this as unknown as SharedObject);
-  }
-
-  /** Counts a new version. @param values of this copy's own that it brings */
-  #count(values: Partial<S>): void {
-    this.#version++;
-    this.#newest = this.#version;
-    for (const name of Object.keys(values)) this.#own.set(name, this.#version);
   }
 
   /** For the master: another copy's write. It counts as an update even where it changes nothing, so that its writer hears of it. */
@@ -315,28 +297,20 @@ export class SharedObject<S extends object = object> implements SharedReference 
       this.#base = state;
       for (const name of Object.keys(values)) this.#own.delete(name);
     }
-    this.#count({});
-    this.#by = by || undefined;
+    this.#count();
+    this.#by = by;
     this.#taken.push({ copy: writer, write });
-    this.#showAll();
-    this.#port.changed(this as unknown as SharedObject);
+    this.#show(this.#base);
     if (this.#json !== before) this.#listeners.tell(this);
   }
 
-  /** Has all changes sent again, as one write, that the master may not have taken. @param lacking those that it has lost */
-  #writeAgain(lacking: Partial<S> = {}): void {
-    const again = merged<Partial<S>>([lacking, ...this.#writes.map(({ patch }) => patch), this.#unsent]);
-    this.#writes = [];
-    this.#unsent = Object.keys(again).length === 0 ? undefined : again;
+  /** Values of this copy's own that no version has. */
+  #pending(): [name: string, own: OwnValue][] {
+    return [...this.#own].filter(([, { version }]) => version === NEVER);
   }
 
-  #showAll(): void {
-    const state = merged<S>([this.#base, ...this.#writes.map(({ patch }) => patch), this.#unsent]);
-    const json = JSON.stringify(state);
-    if (json !== this.#json) this.#show(state, json);
-  }
-
-  #show(state: S, json: string): void {
+  #show(state: S, json = JSON.stringify(state)): void {
+    if (json === this.#json) return;
     this.#json = json;
     this.#state = Object.freeze(state);
   }
@@ -346,9 +320,12 @@ export class SharedObject<S extends object = object> implements SharedReference 
   }
 }
 
-/** All fields of these; the later ones count. As assigning them would, but for one named `__proto__`, which is a field like any other. */
-function merged<F extends object>(parts: readonly (object | undefined)[]): F {
-  return Object.fromEntries(parts.flatMap(part => Object.entries(part ?? {}))) as F;
+const closed = (): JechoError => new JechoError("CLOSED", "the shared object was closed");
+const broken = (): JechoError => new JechoError("CONNECTION_LOST", "the connection broke");
+
+/** Assigned to fields, one named `__proto__` would be no field like any other. */
+function valuesOf(own: readonly (readonly [name: string, own: OwnValue])[]): object {
+  return Object.fromEntries(own.map(([name, { value }]) => [name, value]));
 }
 
 /** The values of fields, each read once, as data of their own. @throws JechoError `OBJECT_INVALID` where one is no plain JSON data */
@@ -357,13 +334,10 @@ function plainFields<F extends object>(fields: F, what: string): F {
   if (!isPlain) throw new JechoError("OBJECT_INVALID", `${what} is an object with the values of fields`);
   const entries = Object.entries(fields);
   for (const entry of entries) {
-    const value: unknown = entry[1];
-    if (typeof value === "string") continue;
-    const unplain = unplainIn(value, `"${entry[0]}"`);
+    const unplain = unplainIn(entry[1], `"${entry[0]}"`);
     if (unplain !== undefined) throw new JechoError("OBJECT_INVALID", unplain);
-    if (typeof value === "object") entry[1] = JSON.parse(JSON.stringify(value));
     // JSON knows no zero with a sign.
-    else if (value === 0) entry[1] = 0;
+    entry[1] = JSON.parse(JSON.stringify(entry[1]));
   }
   return Object.fromEntries(entries) as F;
 }

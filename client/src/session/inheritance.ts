@@ -58,14 +58,14 @@ export interface Inheritance {
 export function inherit(
   { subscriptions, objects: states }: InheritanceFrame,
   nameOf: (channel: string) => string,
-  copy: (state: SharedState) => SharedObject,
+  copy: (state: object, id: string, version: number) => SharedObject,
   takeOver: TakeOver,
 ): Inheritance {
   // Two subscriptions may share an object: then they have the same one here, too.
   const objects = new Map<string, SharedObject>();
-  const objectOf = (state: SharedState): SharedObject => {
-    const object = objects.get(state.object) ?? copy(state);
-    objects.set(state.object, object);
+  const objectOf = ({ object: id, version, state }: SharedState): SharedObject => {
+    const object = objects.get(id) ?? copy(JSON.parse(state) as object, id, version);
+    objects.set(id, object);
     return object;
   };
   return {

@@ -406,7 +406,7 @@ export class Session {
     return inherit(
       inheritance,
       channel => this.#names.inFull(channel),
-      state => this.#copies.inherit(state),
+      (state, id, version) => this.#copies.share(state, id, version),
       (...of) => this.#opener.takeOver(...of),
     );
   }

@@ -56,12 +56,14 @@ export class ObjectCopy {
     this.#pace.ask();
   }
 
-  /** The state has the copy's writes up to this one. @returns whether it has more of them than before */
-  taken(write: number): boolean {
-    // A write that was never handed on is in no version.
-    if (write <= this.#taken || write > this.#write) return false;
+  /** Whether this is a newer write than the state has. One that was never handed on is in no version. */
+  isNew(write: number): boolean {
+    return write > this.#taken && write <= this.#write;
+  }
+
+  /** The state has the copy's writes up to this one. */
+  taken(write: number): void {
     this.#taken = write;
-    return true;
   }
 
   /** The object has another state, which knows nothing of this copy's. */
@@ -148,7 +150,9 @@ export class GatewayObject {
   #state: string;
   #by: string;
   /** Writes that the master says its next version has. */
-  #taken: { readonly copy: ObjectCopy; readonly write: number }[] = [];
+  readonly #taken = new Map<ObjectCopy, number>();
+  /** The connection of the latest of these. */
+  #writer: Connection | undefined;
   /** The newest version's frame, as the master wrote it. */
   #frame: Uint8Array | undefined;
   readonly #pace = new PacedAct(MOST_PER_SECOND, () => this.#tellAll());
@@ -169,7 +173,7 @@ export class GatewayObject {
     this.#by = nameOf(master);
     this.#term = term;
     // A lazy copy may have an older state than its term began with.
-    this.#terms = terms.map(one => Math.min(one, version));
+    this.#terms = terms.slice(0, MOST_TERMS).map(one => Math.min(one, version));
   }
 
   get term(): number {
@@ -208,7 +212,16 @@ export class GatewayObject {
 
   /** The master has taken a copy's write, which will be in its next version. */
   taken(copy: ObjectCopy, write: number): void {
-    this.#taken.push({ copy, write });
+    if (!copy.isNew(write)) return;
+    this.#taken.set(copy, write);
+    this.#writer = copy.connection;
+  }
+
+  /** A copy is closed. */
+  leaves(copy: ObjectCopy): void {
+    this.copies.delete(copy);
+    this.#taken.delete(copy);
+    if (this.masterCopy === copy) this.succeed();
   }
 
   get isUsed(): boolean {
@@ -227,8 +240,9 @@ export class GatewayObject {
     if (version <= this.#version) return;
     this.state = state;
     this.#version = version;
-    const taken = this.#taken.splice(0).filter(({ copy, write }) => copy.taken(write));
-    this.#by = nameOf(taken.at(-1)?.copy.connection ?? this.master);
+    this.#by = nameOf(this.#writer ?? this.master);
+    for (const [copy, write] of this.#taken) copy.taken(write);
+    this.#forgetTaken();
     this.#frame = frame;
     this.#pace.ask();
     this.#frame = undefined;
@@ -240,7 +254,7 @@ export class GatewayObject {
     const before = this.masterCopy;
     this.master = master;
     this.masterCopy = copy;
-    this.#taken = [];
+    this.#forgetTaken();
     const { version = this.#version, term = this.#term, terms = this.#terms } = known ?? {};
     const isApart = known !== undefined && term !== this.#term;
     this.#terms = [version, ...terms].slice(0, MOST_TERMS);
@@ -275,6 +289,11 @@ export class GatewayObject {
   /** Called when nobody has a copy any more. */
   stop(): void {
     this.#pace.stop();
+  }
+
+  #forgetTaken(): void {
+    this.#taken.clear();
+    this.#writer = undefined;
   }
 
   #tellAll(): void {

@@ -83,8 +83,8 @@ export class SharedObjects {
       this.#objects.set(id, object);
     } else if (object.master === undefined) object.advance(version, state);
     object.users.add(reader);
-    // It may have an older version.
-    if (object.version > version)
+    // It may have another version.
+    if (object.version !== version || object.state !== state)
       for (const follower of reader.connections())
         follower.sendBytes(
           encodeControl({ kind: "ObjectUpdate", object: id, version: object.version, state: object.state }),
@@ -345,8 +345,7 @@ export class SharedObjects {
     this.#copies.get(connection)?.delete(number);
     this.#byNumber.delete(number);
     connection.keep(-ENDPOINT_BYTES);
-    object.copies.delete(copy);
-    if (object.masterCopy === copy) object.succeed();
+    object.leaves(copy);
     this.#forgetIfUnused(object);
   }
 

@@ -265,7 +265,6 @@ export class Reception {
   }
 
   #hand(entry: ConsumerEndpoint, frame: EventsFrame, of: Counting | undefined, sentBefore: number): void {
-    const { count } = frame;
     let had = sentBefore;
     let missing = 0;
     if (of !== undefined) {
@@ -277,7 +276,7 @@ export class Reception {
       if (missing > 0 && entry.isApplications) this.#missing(entry, missing);
       had = Math.max(had, counted.had);
     }
-    if (had >= count) return;
+    if (had >= frame.count) return;
     if (entry.isApplications) {
       if (of !== undefined) nameSource(entry, frame.producer, of, frame.raised + had - 1, frame.after);
       entry.listener.receive(entry.id, frame, had);
