@@ -323,7 +323,7 @@ export class SharedObject<S extends object = object> implements SharedReference 
 const closed = (): JechoError => new JechoError("CLOSED", "the shared object was closed");
 const broken = (): JechoError => new JechoError("CONNECTION_LOST", "the connection broke");
 
-/** Assigned to fields, one named `__proto__` would be no field like any other. */
+/** The values by the fields' names, of which `__proto__` is one like any other. */
 function valuesOf(own: readonly (readonly [name: string, own: OwnValue])[]): object {
   return Object.fromEntries(own.map(([name, { value }]) => [name, value]));
 }
