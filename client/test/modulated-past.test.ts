@@ -53,6 +53,20 @@ async function reading(rig: Rig, options: SubscribeOptions, channel = "a") {
   return { seen, consumer, missed, restarts };
 }
 
+/** Raises events from this one on without a pause. @returns a function that ends that, which resolves with the number of the last event */
+function goesOnFrom(first: number, raise: (from: number, to: number) => Promise<void>) {
+  let [n, goesOn] = [first, true];
+  const raising = (async () => {
+    for (; goesOn; n += 10) await raise(n, n + 9);
+  })();
+  return async (): Promise<number> => {
+    goesOn = false;
+    await raising;
+    await raise(n, n + 9);
+    return n + 9;
+  };
+}
+
 describe.each(PLACES)("modulators at the %s", at => {
   test.each([
     ["a number", 1],
@@ -84,16 +98,11 @@ describe.each(PLACES)("modulators at the %s", at => {
     const other = await reading(rig, {});
     await raise(1002, 1101);
     await other.seen.take(50);
-    let [n, goesOn] = [1102, true];
-    const raising = (async () => {
-      for (; goesOn; n += 10) await raise(n, n + 9);
-    })();
+    const end = goesOnFrom(1102, raise);
     const { seen, consumer, missed, restarts } = await reading(rig, { from: 1 });
     await expect.poll(() => consumer.status.replaying).toBe(false);
-    goesOn = false;
-    await raising;
-    await raise(n, n + 9);
-    const [before, all] = [evens(100_001, 100_101), evens(1, n + 9)];
+    const last = await end();
+    const [before, all] = [evens(100_001, 100_101), evens(1, last)];
     await seen.take(before.length + all.length);
     expect(seen.all.filter(n => n > 100_000)).toEqual(before);
     expect(seen.all.filter(n => n < 100_000)).toEqual(all);
@@ -110,10 +119,7 @@ describe.each(PLACES)("modulators at the %s", at => {
     const other = await reading(rig, {});
     await raise(20_001, 20_100);
     await other.seen.take(50);
-    let [n, goesOn] = [20_101, true];
-    const raising = (async () => {
-      for (; goesOn; n += 10) await raise(n, n + 9);
-    })();
+    const end = goesOnFrom(20_101, raise);
     await using session = connect(way.address, QUICK);
     const seen: number[] = [];
     let breaks = 0;
@@ -129,11 +135,9 @@ describe.each(PLACES)("modulators at the %s", at => {
     await expect.poll(() => breaks).toBe(2);
     await whenState(consumer, "live");
     await expect.poll(() => consumer.status.replaying).toBe(false);
-    goesOn = false;
-    await raising;
-    await raise(n, n + 9);
-    await expect.poll(() => seen.length + consumer.stats.missed).toBe((n + 9) / 2);
-    expect(seen).toEqual(evens(1, n + 9));
+    const last = await end();
+    await expect.poll(() => seen.length + consumer.stats.missed).toBe(last / 2);
+    expect(seen).toEqual(evens(1, last));
   });
 });
 

@@ -59,6 +59,15 @@ async function raising(gateway: Gateway, events: number, source = RAW): Promise<
   return producer;
 }
 
+/** A consumer with a modulator that this producer has installed. */
+async function consumerOf(gateway: Gateway, producer: RawProducer): Promise<RawClient> {
+  const consumer = await RawClient.connect(gateway);
+  open(consumer, { modulator });
+  await producer.installs();
+  await consumer.next("ConsumerOpened");
+  return consumer;
+}
+
 /** It is told that a source begins: of its events, and of its urgent ones. */
 async function hearsBegin(consumer: RawClient): Promise<void> {
   for (const urgent of [false, true])
@@ -271,10 +280,7 @@ test("PROV-5: so is one that ended longer ago than the frame can say, or before 
 test("PROV-5: what a producer raised that goes before it has answered to an installation is told to its consumers", async () => {
   await using gateway = await start({ installTimeoutMs: 1 });
   using other = await RawProducer.open(gateway);
-  using consumer = await RawClient.connect(gateway);
-  open(consumer, { modulator });
-  await other.installs();
-  await consumer.next("ConsumerOpened");
+  using consumer = await consumerOf(gateway, other);
   using silent = await raising(gateway, 3);
   await silent.install();
   await hearsBegin(consumer);
@@ -290,10 +296,7 @@ test("PROV-5: what a producer raised that goes before it has answered to an inst
 test("PROV-5: one that was cut off may come back: its consumers are told when it is waited for no more", async () => {
   await using gateway = await start({ installTimeoutMs: 1, resumeWindowMs: 300 });
   using other = await RawProducer.open(gateway);
-  using consumer = await RawClient.connect(gateway);
-  open(consumer, { modulator });
-  await other.installs();
-  await consumer.next("ConsumerOpened");
+  using consumer = await consumerOf(gateway, other);
   const silent = await raising(gateway, 3);
   await silent.install();
   await hearsBegin(consumer);
@@ -304,22 +307,19 @@ test("PROV-5: one that was cut off may come back: its consumers are told when it
 test("PROV-5: one that is back in time has not ended, also where nobody takes its events yet", async () => {
   await using gateway = await start({ installTimeoutMs: 1, resumeWindowMs: 300 });
   using other = await RawProducer.open(gateway);
-  using consumer = await RawClient.connect(gateway);
-  open(consumer, { modulator });
-  await other.installs();
-  await consumer.next("ConsumerOpened");
+  using consumer = await consumerOf(gateway, other);
   const silent = await raising(gateway, 3);
   await silent.install();
   await silent.cut();
   using back = await RawProducer.open(gateway, { source: RAW, raised: 3n });
-  // Of another one, which was cut off later and is not back, the end is told.
+  // The end of another one is told, which was cut off later and is not back.
   const later = await raising(gateway, 5, 71n);
   await later.install();
   await later.cut();
   const ended = () =>
     consumer.frames.flatMap(frame => (frame.kind === "Position" && frame.raised > 0n ? [frame.source] : []));
   await expect.poll(ended).toEqual([71n]);
-  // It may be cut off again before it has said anything.
+  // The producer may be cut off again before it has said anything.
   await back.cut();
   await expect.poll(ended).toEqual([71n, RAW]);
 });

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { EventPlace } from "@jecho/client";
 import { HAS_CLOCK } from "../clock.ts";
 import { Worker } from "../processes.ts";
-import type { Connect, State, Subscribe, Subscribed, Taken } from "../workers/chaos-consumer.ts";
+import type { Connect, State, Steered, Subscribe, Subscribed, Taken } from "../workers/chaos-consumer.ts";
 import { Account, type Judgement, type Source } from "./checker.ts";
 import { Cutter } from "./cutter.ts";
 import { type Channel, isKept, type MeaningName, meaningOf, SEEN_NUMBERS } from "./event.ts";
@@ -109,8 +109,8 @@ export class ConsumerParty {
     if (this.#from === undefined) await this.worker.call("steer", this.name);
   }
 
-  /** Changes nothing more. @returns the shared object, as it is there */
-  rest(): Promise<Readonly<Record<string, number>>> {
+  /** Changes nothing more. */
+  rest(): Promise<Steered> {
     return this.worker.call("rest");
   }
 

@@ -318,13 +318,13 @@ export class World {
 
   /** Waits until all have the last change of each to the shared object. @returns who lacks which */
   async #agree(patienceMs: number): Promise<string[]> {
-    const last = new Map<string, number | undefined>();
-    for (const consumer of this.consumers) last.set(consumer.name, (await consumer.rest())[consumer.name]);
+    const last = new Map<string, number>();
+    for (const consumer of this.consumers) last.set(consumer.name, (await consumer.rest()).set);
     const until = performance.now() + patienceMs;
     for (;;) {
       const apart: string[] = [];
       for (const consumer of this.consumers) {
-        const state = await consumer.rest();
+        const { state } = await consumer.rest();
         for (const [field, value] of last)
           if (state[field] !== value)
             apart.push(

@@ -45,6 +45,12 @@ export interface Subscribed {
   readonly missing: number;
 }
 
+/** The shared object in this process, and what this process set its own field to last: its copy may show something else. */
+export interface Steered {
+  readonly set: number;
+  readonly state: Readonly<Record<string, number>>;
+}
+
 /** How a consumer is doing. */
 export interface State {
   readonly state: Consumer<Raised>["status"]["state"];
@@ -72,6 +78,8 @@ let errors = new Map<string, number>();
 let session: Session;
 let steered: SharedObject<Record<string, number>>;
 let steering: NodeJS.Timeout | undefined;
+/** Number that the field was set to last. */
+let set = 0;
 const consumers: (Consumer<Raised> | undefined)[] = [];
 const fail = ({ code }: { readonly code: string }): void => {
   errors.set(code, (errors.get(code) ?? 0) + 1);
@@ -142,14 +150,17 @@ serve({
   steer(field: string): void {
     steered ??= session.share({}, { id: STEERED });
     clearInterval(steering);
-    const change = (): void => steered.update({ [field]: Math.floor(Number(process.hrtime.bigint()) / 1e6) });
+    const change = (): void => {
+      set = Math.floor(Number(process.hrtime.bigint()) / 1e6);
+      steered.update({ [field]: set });
+    };
     change();
     steering = setInterval(change, STEER_MS);
   },
-  /** Changes nothing more. @returns the shared object, as it is here */
-  rest(): Readonly<Record<string, number>> {
+  /** Changes nothing more. */
+  rest(): Steered {
     clearInterval(steering);
-    return steered.state;
+    return { set, state: steered.state };
   },
   /** A token for another process. */
   handover: async () => (await session.handover()).token,

@@ -253,7 +253,7 @@ export class SharedObject<S extends object = object> implements SharedReference 
           own.version = version;
           own.write = NEVER;
         }
-        // What the former master may not have taken, and what the state lacks, is written again.
+        // Values that the former master may not have taken, or that the state lacks, are written again.
         else if (isNewTerm && own.version > upTo) own.version = own.write = NEVER;
         const isReplaced = JSON.stringify(own.value) !== JSON.stringify(this.#base[name as keyof S]);
         if (own.version < NEVER && isReplaced) this.#own.delete(name);

@@ -27,7 +27,7 @@ export class ObjectCopy {
   #taken = 0;
   /** The term that it was told last. */
   #term = 0;
-  /** Its state is not one that the object's has come from. */
+  /** Whether the copy has a state that the object's has not come from. */
   #isApart = false;
   /** Writes of this copy that were not sent to the master. */
   #patch: object | undefined;

@@ -83,7 +83,7 @@ export class SharedObjects {
       this.#objects.set(id, object);
     } else if (object.master === undefined) object.advance(version, state);
     object.users.add(reader);
-    // It may have another version.
+    // The reader's gateway may have another version.
     if (object.version !== version || object.state !== state)
       for (const follower of reader.connections())
         follower.sendBytes(
