@@ -104,9 +104,9 @@ export class ConsumerParty {
     await this.steer();
   }
 
-  /** Changes its field of the shared object from now on. Who only reads the past steers nothing. */
+  /** Changes its fields of the shared object from now on. Who only reads the past steers nothing. */
   async steer(): Promise<void> {
-    if (this.#from === undefined) await this.worker.call("steer", this.name);
+    if (this.#from === undefined) await this.worker.call("steer");
   }
 
   /** Changes nothing more. */
@@ -215,7 +215,7 @@ export class ConsumerParty {
       const token = await first.call<string>("handover");
       meanwhile();
       await second.call("takeOver", { ...this.#at, token });
-      await second.call("steer", this.name);
+      await second.call("steer");
       // Events that the first one was handed before it gave up may still be on their way to its application; its end comes behind them.
       const until = performance.now() + ENDING_MS;
       do await this.#takeAll();

@@ -251,6 +251,10 @@ export class World {
       const isInFile = keeps && isKept(source.channel);
       if (isInFile ? this.#gatewayEnded && !isFileWhole : this.#gatewayDied) source.due = 0;
     }
+    // At once, while a connection may be dead that nobody knows to be.
+    const set = new Map<string, number>();
+    for (const consumer of this.consumers)
+      for (const [field, value] of Object.entries((await consumer.rest()).set)) set.set(field, value);
     await this.#eachProducer(producer => producer.pause());
     await this.#flush();
     const { patienceMs } = this.#options;
@@ -262,7 +266,7 @@ export class World {
       await this.#eachProducer(producer => producer.nudge(NUDGE));
       isWhole = await this.#quiet(patienceMs);
     }
-    const apart = await this.#agree(patienceMs);
+    const apart = await this.#agree(set, patienceMs);
     isWhole &&= apart.length === 0;
     const verdicts = emptyVerdicts();
     const judged = this.#watched;
@@ -316,16 +320,14 @@ export class World {
     await Promise.all(this.producers.filter(({ isRunning }) => isRunning).map(act));
   }
 
-  /** Waits until all have the last change of each to the shared object. @returns who lacks which */
-  async #agree(patienceMs: number): Promise<string[]> {
-    const last = new Map<string, number>();
-    for (const consumer of this.consumers) last.set(consumer.name, (await consumer.rest()).set);
+  /** Waits until all have what each had set in the shared object last. @returns who lacks what */
+  async #agree(set: ReadonlyMap<string, number>, patienceMs: number): Promise<string[]> {
     const until = performance.now() + patienceMs;
     for (;;) {
       const apart: string[] = [];
       for (const consumer of this.consumers) {
         const { state } = await consumer.rest();
-        for (const [field, value] of last)
+        for (const [field, value] of set)
           if (state[field] !== value)
             apart.push(
               `${consumer.name}: "${field}" of the shared object is ${state[field]}, and was set to ${value}`,

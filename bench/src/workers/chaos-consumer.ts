@@ -45,9 +45,9 @@ export interface Subscribed {
   readonly missing: number;
 }
 
-/** The shared object in this process, and what this process set its own field to last: its copy may show something else. */
+/** The shared object in this process, and what this process set its own fields to last: its copy may show something else. */
 export interface Steered {
-  readonly set: number;
+  readonly set: Readonly<Record<string, number>>;
   readonly state: Readonly<Record<string, number>>;
 }
 
@@ -71,15 +71,18 @@ export interface Taken {
 
 /** The shared object that all processes of consumers steer, and the time from one change of each to the next. */
 const STEERED = "chaos/steered";
-const STEER_MS = 50;
+const STEER_MS = 200;
+/** Fields that a process sets in turn: a change that is lost shows until the field's next turn, after 5 s. */
+const FIELDS = 25;
 
 let seen: number[] = [];
 let errors = new Map<string, number>();
 let session: Session;
 let steered: SharedObject<Record<string, number>>;
 let steering: NodeJS.Timeout | undefined;
-/** Number that the field was set to last. */
-let set = 0;
+let changes = 0;
+/** Numbers that the fields of this process were set to last. */
+const set: Record<string, number> = {};
 const consumers: (Consumer<Raised> | undefined)[] = [];
 const fail = ({ code }: { readonly code: string }): void => {
   errors.set(code, (errors.get(code) ?? 0) + 1);
@@ -146,13 +149,14 @@ serve({
   close: (index: number) => consumers[index]?.close(),
   block,
   setClock,
-  /** Changes a field of the shared object again and again, to ever higher numbers, also beyond the lives of processes. */
-  steer(field: string): void {
+  /** Changes fields of the shared object, in turn, all the time. */
+  steer(): void {
     steered ??= session.share({}, { id: STEERED });
     clearInterval(steering);
     const change = (): void => {
-      set = Math.floor(Number(process.hrtime.bigint()) / 1e6);
-      steered.update({ [field]: set });
+      const field = `${process.pid} ${changes % FIELDS}`;
+      set[field] = changes++;
+      steered.update({ [field]: set[field] });
     };
     change();
     steering = setInterval(change, STEER_MS);
