@@ -301,6 +301,40 @@ test("OBJ-11: what a master changed while nothing of it reached the gateway is a
   expect([first.isMaster, heir.isMaster]).toEqual([false, true]);
 });
 
+test("OBJ-11: what two copies changed at two gateways that never knew both is all there at a third one", async () => {
+  await using rig = await startRig();
+  const { port, address } = rig.gateway;
+  const backoff = { firstMs: 20, mostMs: 100 };
+  await using oneWay = await startCutter(address);
+  await using twoWay = await startCutter(address);
+  await using ones = connect(oneWay.address, { backoff });
+  await using twos = connect(twoWay.address, { backoff });
+  const one = ones.share<Linked>(START);
+  await one.ready();
+  const two = await twos.attach<Linked>(one.id);
+  // Each is alone at a gateway, and the master there: the same term, by its number, with other versions.
+  oneWay.part();
+  await rig.gateway.close();
+  const second = await startRig({ port });
+  await expect.poll(() => two.isMaster).toBe(true);
+  for (let y = 1; y <= 5; y++) {
+    const { version } = two;
+    two.update({ y });
+    await expect.poll(() => two.version).toBeGreaterThan(version);
+  }
+  await whenState(twos, "live");
+  twoWay.part();
+  await second[Symbol.asyncDispose]();
+  await using _third = await startRig({ port });
+  oneWay.join();
+  await whenState(ones, "live");
+  one.update({ x: 1 });
+  one.update({ by: "one" });
+  twoWay.join();
+  for (const copy of [one, two]) await expect.poll(() => copy.state).toEqual({ x: 1, y: 5, by: "one" });
+  expect([one, two].filter(({ isMaster }) => isMaster)).toHaveLength(1);
+});
+
 test("OBJ-11: what the next gateway does not hear of at once is written again by whoever had changed it, and nothing else", async () => {
   await using rig = await startRig();
   const { port, address } = rig.gateway;

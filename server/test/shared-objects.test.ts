@@ -174,3 +174,66 @@ test("OBJ-12: a connection that goes takes no longer where others have many obje
   for (let opened = 0; opened < MANY; opened++) await keeper.next("CopyUpdate");
   expect(Math.min(await comeAndGo(), await comeAndGo())).toBeLessThan(3 * alone);
 });
+
+test.each([
+  ["term", { term: 2 ** 32 - 1, version: 2 }],
+  ["version", { term: 1, version: 2 ** 32 - 1 }],
+])(
+  "OBJ-11: whoever says the last %s that there could be is refused, and the object goes on",
+  async (_, counts) => {
+    await using gateway = await createGateway();
+    using master = await RawClient.connect(gateway);
+    using other = await RawClient.connect(gateway);
+    using stranger = await RawClient.connect(gateway);
+    master.say(shares);
+    await master.next("CopyUpdate");
+    other.say(attaches);
+    await other.next("CopyUpdate");
+    stranger.say({ ...shares, ...counts, state: '{"x":1}' } as Outgoing);
+    expect(await stranger.next("Refused")).toMatchObject({ code: 4540 });
+    await stranger.cut();
+    master.say({ kind: "ObjectUpdate", object: "o", version: 2, state: '{"y":1}' });
+    expect(await other.next("CopyUpdate")).toMatchObject({ version: 2, state: '{"y":1}' });
+  },
+);
+
+test("OBJ-11: where a stranger has brought an object near its last term, masters go on taking turns", async () => {
+  await using gateway = await createGateway();
+  using first = await RawClient.connect(gateway);
+  first.say(shares);
+  await first.next("CopyUpdate");
+  const stranger = await RawClient.connect(gateway);
+  stranger.say({ ...shares, term: 2 ** 32 - 2 ** 16, version: 2, state: '{"x":1}' } as Outgoing);
+  expect(await stranger.next("CopyUpdate")).toMatchObject({ master: true });
+  expect(await first.next("CopyUpdate")).toMatchObject({ master: false, state: '{"x":1}' });
+  await stranger.cut();
+  while (!(await first.next("CopyUpdate")).master);
+  using second = await RawClient.connect(gateway);
+  second.say(attaches);
+  await second.next("CopyUpdate");
+  first.say({ kind: "ObjectUpdate", object: "o", version: 3, state: '{"y":1}' });
+  expect(await second.next("CopyUpdate")).toMatchObject({ master: false, version: 3, state: '{"y":1}' });
+});
+
+test("OBJ-7: a master that says that it took what nobody wrote is not believed", async () => {
+  await using gateway = await createGateway();
+  using master = await RawClient.connect(gateway);
+  using other = await RawClient.connect(gateway);
+  master.say(shares);
+  await master.next("CopyUpdate");
+  other.say(attaches);
+  const { copy } = await other.next("CopyUpdate");
+  const take = (write: number, version: number): void =>
+    master.say(
+      { kind: "ObjectTaken", copy, write },
+      { kind: "ObjectUpdate", object: "o", version, state: `{"n":${version}}` },
+    );
+  take(1, 2);
+  expect(await other.next("CopyUpdate")).toMatchObject({ version: 2, write: 0 });
+  other.say({ kind: "ObjectWrite", copy, write: 1, patch: '{"x":1}' });
+  await master.next("ObjectWrite");
+  take(2, 3);
+  expect(await other.next("CopyUpdate")).toMatchObject({ version: 3, write: 0 });
+  take(1, 4);
+  expect(await other.next("CopyUpdate")).toMatchObject({ version: 4, write: 1 });
+});

@@ -61,15 +61,14 @@ export class SharedObject<S extends object = object> implements SharedReference 
   #version: number;
   #newest: number;
   #by: string | undefined;
-  #term = 0;
   #isMaster: boolean;
   #isOpen = true;
   #isConnected = false;
   /** Values of fields that this copy has given them, until another one has. */
   readonly #own = new Map<string, OwnValue>();
   #nextWrite = 1;
-  /** The version that this copy had when its connection ended last. */
-  #connectedTo: number;
+  /** Marks of the terms that the state has come through, and the versions that these began with, as the gateway said it last. */
+  #terms: readonly number[] = [];
   #taken: Taken[] = [];
   readonly #ready = Promise.withResolvers<void>();
   #pulls: PromiseWithResolvers<void>[] = [];
@@ -78,7 +77,7 @@ export class SharedObject<S extends object = object> implements SharedReference 
   constructor(id: string, state: S, version: number, port: ObjectPort) {
     this.id = id;
     this.#port = port;
-    this.#version = this.#newest = this.#connectedTo = version;
+    this.#version = this.#newest = version;
     this.#isMaster = version > 0;
     this.#state = Object.freeze(plainFields(state, "a state"));
     this.#json = JSON.stringify(this.#state);
@@ -218,27 +217,19 @@ export class SharedObject<S extends object = object> implements SharedReference 
     else if (notice.is === "written") this.#take(notice.write);
     else if (notice.is === "refused") this.#ready.reject(notice.error);
     else if (notice.is === "interrupted") {
-      if (this.#isConnected) this.#connectedTo = this.#version;
       this.#isConnected = false;
       for (const own of this.#own.values()) own.write = NEVER;
       this.#failPulls(broken());
     }
   }
 
-  #receive({ term, terms, version, state, master, write, by }: CopyUpdate): void {
-    if (term < this.#term) return;
+  #receive({ terms, version, state, master, write, by }: CopyUpdate): void {
     this.#isConnected = true;
     this.#ready.resolve();
     const [before, newest] = [this.#json, this.#newest];
-    const isNewTerm = term > this.#term;
-    if (master && this.#isMaster) {
-      if (version === this.#version) this.#by = by;
-      // The gateway has counted further, with another copy's versions.
-      if (version > this.#version) {
-        this.#version = version;
-        this.#count();
-      }
-    } else {
+    const isNewTerm = terms.length > 0 && terms[0] !== this.#terms[0];
+    if (master && this.#isMaster && !isNewTerm) this.#by = by;
+    else {
       const isNews = state !== "" && (isNewTerm || version >= this.#version);
       if (isNews) {
         this.#base = JSON.parse(state) as S;
@@ -246,8 +237,7 @@ export class SharedObject<S extends object = object> implements SharedReference 
         this.#by = by;
       }
       this.#newest = version;
-      // Versions of this copy's last term that the state has come from.
-      const upTo = terms[this.#term > 0 ? term - this.#term - 1 : -1] ?? this.#connectedTo;
+      const upTo = commonOf(terms, this.#terms);
       for (const [name, own] of this.#own) {
         if (isNews && own.write <= write) {
           own.version = version;
@@ -269,7 +259,7 @@ export class SharedObject<S extends object = object> implements SharedReference 
         } else this.#port.changed(this as unknown as SharedObject);
       }
     }
-    this.#term = term;
+    if (terms.length > 0) this.#terms = terms;
     if (state !== "") for (const { resolve } of this.#pulls.splice(0)) resolve();
     if (this.#json !== before || this.#newest !== newest) this.#listeners.tell(this);
   }
@@ -322,6 +312,15 @@ export class SharedObject<S extends object = object> implements SharedReference 
 
 const closed = (): JechoError => new JechoError("CLOSED", "the shared object was closed");
 const broken = (): JechoError => new JechoError("CONNECTION_LOST", "the connection broke");
+
+/** The newest version that two states have both come from, by the terms that they have come through; -1 for none. */
+function commonOf(one: readonly number[], other: readonly number[]): number {
+  for (let i = 0; i < one.length; i += 2) {
+    const j = other.indexOf(one[i] as number);
+    if (j >= 0) return Math.min(one[i - 1] ?? NEVER, other[j - 1] ?? NEVER);
+  }
+  return -1;
+}
 
 /** The values by the fields' names, of which `__proto__` is one like any other. */
 function valuesOf(own: readonly (readonly [name: string, own: OwnValue])[]): object {

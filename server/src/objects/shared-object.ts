@@ -1,11 +1,13 @@
+import { randomInt } from "node:crypto";
 import { encodeForNow, type Modulator, type OpenObject } from "@jecho/shared/internal";
 import type { Connection } from "../connections/connection.ts";
 import { PacedAct } from "./pace.ts";
 
 /** Most versions of an object, and writes of a copy, handed on per second; of more, the newest ones. */
 const MOST_PER_SECOND = 1000;
-/** Number of terms before the present one of which it is known how many of their versions the state has. */
+/** Number of terms, the present one included, that the state is known to have come through. */
 const MOST_TERMS = 64;
+const LAST_COUNT = 2 ** 32 - 1;
 
 /** A derived channel whose modulator reads objects. */
 export interface ObjectReader {
@@ -25,10 +27,8 @@ export class ObjectCopy {
   readonly #lazy: boolean;
   /** Number of its newest write that is in the state. */
   #taken = 0;
-  /** The term that it was told last. */
-  #term = 0;
-  /** Whether the copy has a state that the object's has not come from. */
-  #isApart = false;
+  /** Mark of the term that it was told last. */
+  #mark: number | undefined;
   /** Writes of this copy that were not sent to the master. */
   #patch: object | undefined;
   #write = 0;
@@ -66,11 +66,6 @@ export class ObjectCopy {
     this.#taken = write;
   }
 
-  /** The object has another state, which knows nothing of this copy's. */
-  setApart(): void {
-    this.#isApart = true;
-  }
-
   /** Forgets writes that were not handed on: the copy writes them again to the next master. */
   forgetWrites(): void {
     this.#patch = undefined;
@@ -84,9 +79,9 @@ export class ObjectCopy {
 
   tell(request: number, state = this.object.state): void {
     const { version, term, masterCopy } = this.object;
-    const terms = term === this.#term || this.#isApart ? [] : this.object.terms;
-    this.#term = term;
-    this.#isApart = false;
+    const [mark] = this.object.terms;
+    const terms = mark === this.#mark ? [] : this.object.terms;
+    this.#mark = mark;
     this.connection.send({
       kind: "CopyUpdate",
       request,
@@ -144,7 +139,7 @@ export class GatewayObject {
   readonly holders = new Set<Connection>();
   /** Counts the masters. */
   #term: number;
-  /** Newest version that the state has of each term before, the latest first. */
+  /** A random mark for each term that the state has come through, and the version with which that term began, the latest first. */
   #terms: readonly number[];
   #version: number;
   #state: string;
@@ -173,7 +168,9 @@ export class GatewayObject {
     this.#by = nameOf(master);
     this.#term = term;
     // A lazy copy may have an older state than its term began with.
-    this.#terms = terms.slice(0, MOST_TERMS).map(one => Math.min(one, version));
+    this.#terms = terms
+      .slice(0, 2 * MOST_TERMS)
+      .map((one, i) => (i % 2 === 0 ? one : Math.min(one, version)));
   }
 
   get term(): number {
@@ -256,19 +253,17 @@ export class GatewayObject {
     this.masterCopy = copy;
     this.#forgetTaken();
     const { version = this.#version, term = this.#term, terms = this.#terms } = known ?? {};
-    const isApart = known !== undefined && term !== this.#term;
-    this.#terms = [version, ...terms].slice(0, MOST_TERMS);
-    this.#term = Math.max(this.#term, term) + 1;
+    this.#terms = [randomInt(2 ** 32), version, ...terms].slice(0, 2 * MOST_TERMS);
+    this.#term = Math.min(LAST_COUNT, Math.max(this.#term, term) + 1);
     if (known !== undefined) {
       // Whoever takes states from here takes none with a lower number.
-      this.#version = Math.max(version, this.#version + 1);
+      this.#version = Math.min(LAST_COUNT, Math.max(version, this.#version + 1));
       this.#by = nameOf(master);
       this.#pace.ask();
     }
     // All other copies repeat writes that the former master may not have taken.
     for (const other of this.copies) {
       if (other === copy) continue;
-      if (isApart) other.setApart();
       other.forgetWrites();
       if (other === before || known === undefined) other.tell(0);
     }

@@ -15,6 +15,8 @@ import { LimitReached } from "../gateway/limit-reached.ts";
 import type { ObjectHomes } from "./object-homes.ts";
 import { GatewayObject, ObjectCopy, type ObjectReader } from "./shared-object.ts";
 
+/** Greatest version, and term, that a client may say. */
+const MOST_COUNTED = 2 ** 32 - 2 ** 16;
 const MAX_STATE_LENGTH = 65536;
 
 /**
@@ -104,7 +106,7 @@ export class SharedObjects {
   }
 
   #follow(connection: Connection, { object: id, version, state }: SharedState): void {
-    check(id, state);
+    check(id, state, version);
     if (!this.#objects.has(id)) {
       this.#checkMany(connection, 1);
       this.#objects.set(id, new GatewayObject(id, undefined, version, state));
@@ -115,7 +117,7 @@ export class SharedObjects {
   #bring(connection: Connection, states: readonly SharedState[]): void {
     const brought = new Set(states.map(({ object }) => object).filter(id => !this.#objects.has(id)));
     this.#checkMany(connection, brought.size);
-    for (const { object: id, state } of states) check(id, state);
+    for (const { object: id, version, state } of states) check(id, state, version);
     for (const { object: id, version, state } of states) {
       const object = this.#objects.get(id);
       if (object === undefined) this.#create(id, connection, version, state);
@@ -137,7 +139,7 @@ export class SharedObjects {
   open(connection: Connection, number: number, opens: OpenObject): void {
     const { request, object: id, term, terms, version, state, lazy } = opens;
     const isNew = version === 0;
-    if (!isNew) check(id, state);
+    if (!isNew) check(id, state, version, term);
     let own = this.#copies.get(connection);
     if ((own?.size ?? 0) >= this.#mostPerConnection) throw this.#tooMany();
     connection.checkKeeping(ENDPOINT_BYTES);
@@ -199,7 +201,7 @@ export class SharedObjects {
     { object: id, version, state, derived }: ObjectUpdate,
     frame: Uint8Array,
   ): void {
-    check(id, state);
+    check(id, state, version);
     const object = this.#objects.get(id);
     if (object === undefined) return;
     if (object.master !== connection) {
@@ -375,9 +377,12 @@ export class SharedObjects {
 }
 
 /** @throws JechoError `OBJECT_INVALID` */
-function check(object: string, state: string): void {
+function check(object: string, state: string, ...counts: readonly number[]): void {
   if (object.length === 0 || object.length > 64)
     throw new JechoError("OBJECT_INVALID", "an object's id has 1 to 64 characters");
+  // Others have to be able to count further.
+  if (counts.some(count => count > MOST_COUNTED))
+    throw new JechoError("OBJECT_INVALID", `an object's versions and terms are at most ${MOST_COUNTED}`);
   if (state.length > MAX_STATE_LENGTH)
     throw new JechoError("OBJECT_INVALID", `a state has at most ${MAX_STATE_LENGTH} characters`);
   // Receivers read it without checking it again.
