@@ -29,30 +29,31 @@ export class EdgeClient {
   readonly topics = new Set<EdgeTopic>();
   /** Bytes that wait for it, as its homes were told. */
   toldBytes = 0;
-  /** Homes' answers that are told to the client as one, by its request, in the order in which they were asked. */
-  readonly #parts = new Map<number, Map<number, PartOfAnswer | undefined>>();
+  /** Homes' answers that are told to the client as one, by their kind and its request, in the order in which they were asked. */
+  readonly #parts = new Map<string, Map<number, PartOfAnswer | undefined>>();
 
   constructor(number: number, connection: ClientConnection) {
     this.number = number;
     this.connection = connection;
   }
 
-  /** These gateways are to have something for it. @param request of the client's; 0 for what it goes on with */
-  awaitParts(request: number, homes: Iterable<number>): void {
-    this.#parts.set(request, new Map(Array.from(homes, home => [home, undefined])));
-    const [oldest = request] = this.#parts.keys();
+  /** These gateways are to have an answer of this kind for it. @param request of the client's; 0 for what it goes on with */
+  awaitParts(kind: PartOfAnswer["kind"], request: number, homes: Iterable<number>): void {
+    const name = nameOf(kind, request);
+    this.#parts.set(name, new Map(Array.from(homes, home => [home, undefined])));
+    const [oldest = name] = this.#parts.keys();
     if (this.#parts.size > MOST_ASKED) this.#parts.delete(oldest);
   }
 
   /** A gateway has its part: the last one has all sent. @returns false where others have none */
   join(part: PartOfAnswer, home: number): boolean {
-    const request = part.kind === "Inheritance" ? 0 : part.request;
-    const parts = this.#parts.get(request);
+    const name = nameOf(part.kind, part.kind === "Inheritance" ? 0 : part.request);
+    const parts = this.#parts.get(name);
     if (parts === undefined) return false;
     parts.set(home, part);
     const all = [...parts.values()].filter(one => one !== undefined);
     if (all.length < parts.size) return true;
-    this.#parts.delete(request);
+    this.#parts.delete(name);
     this.connection.send(all.reduce(joined));
     return true;
   }
@@ -63,4 +64,9 @@ export interface EdgeTopic {
   readonly name: string;
   readonly takers: Set<EdgeClient>;
   sinceLook: number;
+}
+
+/** A client may ask different things by one number. */
+function nameOf(kind: PartOfAnswer["kind"], request: number): string {
+  return `${kind} ${request}`;
 }

@@ -35,8 +35,12 @@ const NOTHING = new Uint8Array(0);
 /** Bytes of a topic between two looks at who does not keep up. */
 const LOOK_EVERY_BYTES = 64 << 10;
 
-/** Questions that are for all, whose answers are told as one. */
-const ASK_ALL: ReadonlySet<Frame["kind"]> = new Set(["AskHandover", "Kick", "WantOverview"]);
+/** Questions that are for all, and the kinds of their answers, which are told as one. */
+const ASK_ALL: Partial<Record<Frame["kind"], PartOfAnswer["kind"]>> = {
+  AskHandover: "HandoverToken",
+  Kick: "Kicked",
+  WantOverview: "Overview",
+};
 
 /** Methods of this gateway that its clients' homes need. */
 export interface EdgeHost {
@@ -116,8 +120,9 @@ export class Edge {
     if (route === EVERYWHERE) {
       const homes = this.#others(connection, frame);
       for (const home of homes) this.#gather(connection, home, frame, message, start, end);
-      if (homes.length > 0 && ASK_ALL.has(frame.kind) && "request" in frame)
-        this.#clientOf(connection).awaitParts(frame.request, [this.#members.self, ...homes]);
+      const answer = ASK_ALL[frame.kind];
+      if (homes.length > 0 && answer !== undefined && "request" in frame)
+        this.#clientOf(connection).awaitParts(answer, frame.request, [this.#members.self, ...homes]);
       return this.#holds(connection, frame);
     }
     const home = typeof route === "number" ? gatewayOf(route) : this.#members.homeOf(route);
@@ -185,7 +190,7 @@ export class Edge {
       connection.end("HANDOVER_INVALID", "the handover token is none, or one of its gateways is away");
       return undefined;
     }
-    this.#clientOf(connection).awaitParts(0, parts.keys());
+    this.#clientOf(connection).awaitParts("Inheritance", 0, parts.keys());
     for (const [home, part] of others)
       this.#enter(connection, home, this.#carriers.get(home) as TrunkCarrier, part);
     return own;

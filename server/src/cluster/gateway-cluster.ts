@@ -80,7 +80,7 @@ export class GatewayCluster implements AllGateways {
         const events = this.#edge.opened(index, carrier);
         // What is read from there is asked for again.
         this.#moved();
-        return events;
+        return this.#telling(events);
       },
       accepted: (_, carrier) => this.#accepted(carrier),
       parted: why => {
@@ -180,12 +180,27 @@ export class GatewayCluster implements AllGateways {
       publish: (topic, message, from) => this.#publish(topic, message, from),
     });
     this.#remote.add(clients);
-    return {
+    return this.#telling({
       message: message => clients.message(message),
       drained: () => clients.drained(),
       ended: () => {
         this.#remote.delete(clients);
         clients.ended();
+      },
+    });
+  }
+
+  /** Logs what cannot be handled, before the carrier ends for it. */
+  #telling(events: CarrierEvents): CarrierEvents {
+    return {
+      ...events,
+      message: message => {
+        try {
+          events.message(message);
+        } catch (error) {
+          this.#host.log(`a message of another gateway could not be handled: ${(error as Error).stack}`);
+          throw error;
+        }
       },
     };
   }

@@ -1,3 +1,4 @@
+import { JechoError } from "@jecho/shared";
 import type { Modulator, SharedState } from "@jecho/shared/internal";
 import type { ConnectionLimits } from "../connections/connection.ts";
 import type { ObjectReader } from "../objects/shared-object.ts";
@@ -118,7 +119,7 @@ export class RemoteClients implements CarrierEvents {
     else if (kind === TO_HOME.waits) {
       client.socket.waits(wordOf(rest));
       this.#host.drained(client);
-    } else if (kind === TO_HOME.brings) this.#host.brings(client, fromJson<SharedState[]>(rest));
+    } else if (kind === TO_HOME.brings) this.#brings(client, fromJson<SharedState[]>(rest));
     else if (kind === TO_HOME.leaves)
       client.whenTakenOver(() => this.#left(client, rest[0] === 1 ? CUT : LEFT));
   }
@@ -145,6 +146,16 @@ export class RemoteClients implements CarrierEvents {
     client.address = address;
     this.#clients.set(number, client);
     this.#host.opened(client, token, handover);
+  }
+
+  /** What is wrong with it concerns that client alone. */
+  #brings(client: RemoteClient, states: readonly SharedState[]): void {
+    try {
+      this.#host.brings(client, states);
+    } catch (error) {
+      const { number: code, message } = JechoError.from(error);
+      client.send({ kind: "Fault", code, message });
+    }
   }
 
   #left(client: RemoteClient, code: number): void {
