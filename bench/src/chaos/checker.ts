@@ -40,8 +40,8 @@ export const emptyVerdict = (): Verdict => ({
   corrupt: 0,
 });
 
-/** Consumers are judged by whether they have a modulator, and whether their channel has history. */
-export const CATEGORIES = ["plain_kept", "plain_live", "modulated_kept", "modulated_live"] as const;
+/** Consumers are judged by whether they have a modulator, and whether their channel has history; those that do not keep up by themselves. */
+export const CATEGORIES = ["plain_kept", "plain_live", "modulated_kept", "modulated_live", "slow"] as const;
 export type Category = (typeof CATEGORIES)[number];
 export type Verdicts = Readonly<Record<Category, Verdict>>;
 
@@ -122,6 +122,7 @@ export class Account {
   readonly name: string;
   readonly #category: Category;
   readonly #meaning: Meaning;
+  readonly #isKept: boolean;
   /** When it was told to be subscribed: what is raised from then on has to come. */
   #sinceMs = Number.POSITIVE_INFINITY;
   /** The account has not been judged since then. */
@@ -146,9 +147,12 @@ export class Account {
   /** Calls of `close` until a change of its modulator is in force for certain: what both had been through may come of both. */
   #changing = 0;
 
-  constructor(name: string, channel: Channel, meaning: Meaning) {
+  /** @param isSlow whether it does not keep up, and so is told of what was dropped */
+  constructor(name: string, channel: Channel, meaning: Meaning, isSlow = false) {
+    const kind = meaning.modulator === undefined ? "plain" : "modulated";
     this.name = name;
-    this.#category = `${meaning.modulator === undefined ? "plain" : "modulated"}_${isKept(channel) ? "kept" : "live"}`;
+    this.#isKept = isKept(channel);
+    this.#category = isSlow ? "slow" : `${kind}_${this.#isKept ? "kept" : "live"}`;
     this.#meaning = meaning;
   }
 
@@ -224,7 +228,7 @@ export class Account {
     const verdict = this.#verdict;
     // What came spoilt is counted as that.
     verdict.lostUntold = Math.max(0, this.#missing - verdict.told - this.#spoilt - this.#lacking);
-    if (!isFileWhole && this.#category === "modulated_kept") {
+    if (!isFileWhole && this.#isKept && this.#meaning.modulator !== undefined) {
       verdict.repeatedInPart += verdict.duplicated;
       verdict.duplicated = 0;
     }
@@ -237,7 +241,7 @@ export class Account {
       this.#mayBeTold = Math.max(0, this.#mayBeTold - allowed);
       verdict.overtold = more - allowed + this.#late - verdict.late;
     }
-    const isToldToo = this.#category.endsWith("kept");
+    const isToldToo = this.#isKept && this.#category !== "slow";
     const wrong = [...WRONG, ...(isToldToo ? (["told"] as const) : [])]
       .filter(what => verdict[what] !== 0)
       .map(what => `${what} ${verdict[what]}`);

@@ -253,7 +253,8 @@ export class ConsumerParty {
   }
 
   #account(channel: Channel, meaning: MeaningName): Account {
-    return new Account(`${this.name} ${channel} ${meaning}`, channel, meaningOf(meaning));
+    const isSlow = this.#way.slow !== undefined;
+    return new Account(`${this.name} ${channel} ${meaning}`, channel, meaningOf(meaning), isSlow);
   }
 
   /** Place where it begins, or goes on, in the next process: on a channel without history with what is raised from then on. */

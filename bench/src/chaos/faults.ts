@@ -16,6 +16,8 @@ type Fault = (world: World, random: Random) => Promise<void>;
 const ABOVE_HOLD_MS = 2700;
 /** Longest time until a silent break is noticed, by the default heartbeats. */
 const UNNOTICED_MS = 25_000;
+/** Time in which everybody goes on raising and steering, at connections that are dead and that nobody knows to be: up to what heartbeats take to show it. */
+const UNHEARD_MS = [0, 3000] as const;
 /** Longer than modulators, events and names are kept for whoever is away. */
 const AWAY_MS = [31_000, 40_000] as const;
 /** The network's time corrects a clock; somebody sets one by hand; a battery is empty. */
@@ -82,10 +84,12 @@ export const FAULTS = {
   "silent-cut": async (world, random) => {
     world.returnsIn(UNNOTICED_MS);
     random.pick(world.cutters).silence();
+    await delay(random.between(...UNHEARD_MS));
   },
   "half-open": async (world, random) => {
     world.returnsIn(UNNOTICED_MS);
     random.pick(world.cutters).halve(random.pick(["near", "far"]));
+    await delay(random.between(...UNHEARD_MS));
   },
   "away-for-long": (world, random) =>
     withOne(world, [...world.producers, ...world.consumers], random, async ({ cutter }) => {

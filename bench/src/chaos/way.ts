@@ -4,6 +4,7 @@ import type { Random } from "./random.ts";
 
 const PLACES = ["worker", "worker", "here"] as const;
 const TIERS = ["any", "any", "trusted", "hosted", "quickjs"] as const;
+const POLICIES = ["drop-oldest", "latest", "disconnect"] as const;
 
 /** How a process is connected, and runs modulators. */
 export interface Way {
@@ -11,12 +12,18 @@ export interface Way {
   readonly place: (typeof PLACES)[number];
   /** `any`: compiled or hosted, as by default; `trusted`: locally; `hosted`: never compiled; `quickjs`: hosted by that engine alone. */
   readonly tier: (typeof TIERS)[number];
+  /** Its application does not keep up, and what waits for it at the gateway goes by this policy. Undefined where it does. */
+  readonly slow?: (typeof POLICIES)[number];
 }
 
 export const USUAL: Way = { place: "worker", tier: "any" };
 
 export function someWay(random: Random): Way {
   return { place: random.pick(PLACES), tier: random.pick(TIERS) };
+}
+
+export function slowWay(random: Random): Way {
+  return { ...someWay(random), slow: random.pick(POLICIES) };
 }
 
 /** Options of its session. @param modulates whether it runs modulators at all */

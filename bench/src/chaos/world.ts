@@ -14,7 +14,7 @@ import { CHANNELS, isKept, type MeaningName, meaningsOf } from "./event.ts";
 import { GatewayParty } from "./gateway-party.ts";
 import { type ProducerOptions, ProducerParty } from "./producer-party.ts";
 import type { Random } from "./random.ts";
-import { someWay, USUAL, type Way } from "./way.ts";
+import { slowWay, someWay, USUAL, type Way } from "./way.ts";
 
 export interface WorldOptions {
   /** Number of gateways: several are a cluster. */
@@ -56,7 +56,7 @@ const NUDGE = 8;
 const LOAD = { batch: 10, everyMs: 30, serves: true, isLater: false, others: [], way: USUAL } as const;
 
 /**
- * A gateway, or a cluster of some, three producers and three processes of consumers, under load, each with a way of its own to the gateway. Who disturbs
+ * A gateway, or a cluster of some, three producers and four processes of consumers, under load, one of which does not keep up, each with a way of its own to the gateway. Who disturbs
  * them finds here whom to disturb, and gives them back as they were.
  */
 export class World {
@@ -124,8 +124,9 @@ export class World {
       `${options.gateways} gateways ${modulates ? "with" : "without"} processes for modulators, a resume window of ${resumeWindowMs} ms`,
     );
     const ways = Array.from({ length: 6 }, () => someWay(random));
+    ways.push(slowWay(random));
     const [toProducers, toConsumers] = [ways.slice(0, 3), ways.slice(3)];
-    const text = ways.map(({ place, tier }) => `${place} ${tier}`);
+    const text = ways.map(({ place, tier, slow }) => [place, tier, slow ?? ""].join(" ").trim());
     options.log?.(`producers: ${text.slice(0, 3).join(", ")}; consumers: ${text.slice(3).join(", ")}`);
     const nats = options.byNats ? await TestNats.start() : undefined;
     const gateways = await startGateways(folder, nats, {
@@ -148,6 +149,8 @@ export class World {
     const consumers = await Promise.all([
       create("A", 0, "third"),
       create("B", 1, "gathered"),
+      // What does not keep up.
+      create("S", 3, "third"),
       // What is handed over.
       create("H", 2, "fourth", "third"),
     ]);

@@ -41,7 +41,8 @@ export const chaos: Suite = {
     report.metric("chaos.reordered", verdict.reordered, "events", atMost(0));
     report.metric("chaos.corrupt", verdict.corrupt, "events", atMost(0));
     report.metric("chaos.restarted_untold", verdict.restartedUntold, "restarts", atMost(0));
-    report.metric("chaos.told", verdict.told, "events");
+    report.metric("chaos.told", verdict.told - verdicts.slow.told, "events");
+    report.metric("chaos.told_slow", verdicts.slow.told, "events");
     report.metric("chaos.overtold", verdict.overtold, "events", atMost(0));
     report.metric("chaos.late", verdict.late, "events");
     report.metric("chaos.restarted", verdict.restarts, "restarts");
@@ -50,7 +51,7 @@ export const chaos: Suite = {
     report.metric("chaos.ended", ended, "consumers");
     report.metric("chaos.unsteered", unsteered, "changes", atMost(0));
     report.metric("chaos.failures", failures.length, "failures", atMost(0));
-    report.note("sums: plain and kept + plain and live + modulated and kept + modulated and live");
+    report.note("sums: plain and kept + plain and live + modulated and kept + modulated and live + slow");
     for (const line of kindLines(done)) report.note(line);
     for (const line of [...skipped, ...failures]) report.note(line);
     for (const line of notes.slice(0, MOST_NOTES)) console.error(`  ${line}`);

@@ -1,5 +1,6 @@
 // Consumers for `chaos`, with one connection: they note what they see, and where they are, for the process that checks it.
 import { randomUUID } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
 import {
   type Consumer,
   type ConsumerOptions,
@@ -75,6 +76,12 @@ const STEER_MS = 200;
 /** Fields that a process sets in turn: a change that is lost shows until the field's next turn, after 5 s. */
 const FIELDS = 25;
 
+/** What a slow application takes for an event, how many it works on at once, and what may wait for it: some 40 events, where up to 1,000 come in a second. */
+const SLOW_MS = 100;
+const SLOW_AT_ONCE = 4;
+const SLOW_BYTES = 2 << 10;
+
+let slow: Way["slow"];
 let seen: number[] = [];
 let errors = new Map<string, number>();
 let session: Session;
@@ -89,12 +96,17 @@ const fail = ({ code }: { readonly code: string }): void => {
 };
 
 const note = (index: number) => {
-  return ({ producer, life, n, first, count, check }: Raised): void => {
+  return ({ producer, life, n, first, count, check }: Raised): unknown => {
     if (check === checkOf(producer, life, n)) seen.push(index, producer, life, first, n, count);
     else seen.push(index, NOTICE, NOTICES.corrupt, 1, 0, 0);
+    return slow && delay(SLOW_MS);
   };
 };
 const listening = (index: number): ConsumerOptions => ({
+  ...(slow !== undefined && {
+    inboxEvents: SLOW_AT_ONCE,
+    queue: { whenFull: slow, limitBytes: SLOW_BYTES },
+  }),
   onMissed: ({ events }) => void seen.push(index, NOTICE, NOTICES.missed, events, 0, 0),
   onRestart: () => void seen.push(index, NOTICE, NOTICES.restarted, 1, 0, 0),
   onError: error => {
@@ -112,6 +124,7 @@ function add(index: number, consumer: Consumer<Raised>): Subscribed {
 }
 
 const open = ({ port, others = [], way, token: handover }: Connect): void => {
+  slow = way.slow;
   session = connect(`127.0.0.1:${port}`, {
     others: others.map(other => `127.0.0.1:${other}`),
     backoff: { firstMs: 20, mostMs: 200 },
