@@ -7,6 +7,9 @@ import { Inbox, numbersOf, type Rig, startRig, untilFull } from "./rig.ts";
 const Block = type("Block", { n: "uint32", key: "uint32", payload: "uint8[]" });
 const PAYLOAD = new Uint8Array(32 * 1024);
 const LIMIT_BYTES = 256 * 1024;
+/** Lets all events through. */
+const ALL = `import { FifoModulator } from "jecho:moe";
+export default class extends FifoModulator { enqueue(event) { if (event.n > 0) super.enqueue(event); } }`;
 
 /**
  * One consumer that has stopped reading and one that has not, and a producer.
@@ -77,6 +80,37 @@ test("SLOW-1: a slow consumer loses the oldest, is told how many, and harms nobo
   }
   expect(the.slow.stats.missed).toBe(missed);
 });
+
+test.each<[string, Modulator | undefined]>([
+  ["the channel itself", undefined],
+  ["what a modulator lets through", { source: ALL }],
+])(
+  "SLOW-1, DEL-4: of %s a slow consumer is told what was dropped of a producer that raises nothing more",
+  async (_, modulator) => {
+    await using rig = await startRig();
+    await using cutter = await startCutter(rig.gateway.address);
+    await using session = connect(cutter.address);
+    let seen = 0;
+    const slow = await session.channel("a", Block).subscribe(() => void seen++, {
+      queue: { limitBytes: LIMIT_BYTES },
+      ...(modulator && { modulator }),
+    });
+    const quick = await numbersOf(rig, "a", Block);
+    const producers = await Promise.all([1, 2].map(() => rig.session().channel("a", Block).produce()));
+    for (const producer of producers) await expect.poll(() => producer.demand.total).toBe(2);
+    cutter.stall();
+    // When the second one raises its events, the last ones of the first one wait, and are the oldest.
+    let raised = 0;
+    for (const producer of producers)
+      for (let i = 0; i < 1000; i++) {
+        producer.publish({ n: ++raised, key: 0, payload: PAYLOAD });
+        if (i % 50 === 49) await quick.take(raised);
+      }
+    cutter.flow();
+    await expect.poll(() => seen + slow.stats.missed).toBe(raised);
+    expect(slow.stats.dropped).toBeGreaterThan(1000);
+  },
+);
 
 test("SLOW-1: with the policy latest the newest event of each value of the key waits", async () => {
   await using rig = await startRig();

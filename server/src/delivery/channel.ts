@@ -9,6 +9,7 @@ import type { Gathering } from "./gathering.ts";
 import { GatewayLanes, type SourceAt } from "./lanes.ts";
 import type { ListenerBacklog, QueuePolicy } from "./listener.ts";
 import { Listeners } from "./listeners.ts";
+import type { LaneName } from "./run-queue.ts";
 
 /** Decisions that a channel leaves to its manager. */
 export interface ChannelOwner {
@@ -115,6 +116,12 @@ export class Channel {
     const listener = this.listeners.enter(connection, policy, feed);
     for (const position of this.lanes.positions(this.number, this.nextSeq - 1))
       listener.tell(this.#placed(position));
+  }
+
+  /** The present position of a producer's usual or urgent events; undefined where nobody knows. */
+  positionOf({ producer, urgent }: LaneName): Position | undefined {
+    const position = this.lanes.positionAt(producer, urgent);
+    return position && this.#placed({ ...position, channel: this.number });
   }
 
   /** A consumer is back at this event: tells its process the last positions of producers that have gone since. */

@@ -167,6 +167,12 @@ export class GatewayLanes {
     return newest;
   }
 
+  /** A producer's position, also of one that has gone; undefined where that is not known. */
+  positionAt(producer: number, urgent: boolean): Position | undefined {
+    const lane = this.#of(producer, urgent) ?? this.#goneOf(producer, urgent);
+    return lane && positionOf(lane, 0);
+  }
+
   /** The position of a producer that has gone; undefined where it is here, or forgotten. */
   goneAt(producer: number, urgent: boolean): Position | undefined {
     const lane = this.#of(producer, urgent) === undefined ? this.#goneOf(producer, urgent) : undefined;

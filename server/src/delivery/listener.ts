@@ -192,6 +192,11 @@ export class ListenerBacklog {
     if (dropped > 0) parts.push(encodeControl({ kind: "Dropped", channel, events: BigInt(dropped) }));
     const next = this.#queue.shift();
     if (next !== undefined) parts.push(next);
+    if (this.#queue.isEmpty)
+      for (const lane of this.#queue.takeCutShort()) {
+        const position = this.#channel.positionOf(lane);
+        if (position !== undefined) parts.push(encodeControl(position));
+      }
     let bytes = 0;
     for (let i = before; i < parts.length; i++) bytes += (parts[i] as Uint8Array).byteLength;
     this.#changed();

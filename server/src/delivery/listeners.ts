@@ -4,7 +4,7 @@ import type { Acknowledgements } from "./acknowledgements.ts";
 import type { Channel } from "./channel.ts";
 import { Audience, type Gathering } from "./gathering.ts";
 import { Listener, type ListenerBacklog, type QueuePolicy } from "./listener.ts";
-import { RunCopies } from "./run-queue.ts";
+import { type LaneName, RunCopies } from "./run-queue.ts";
 import type { SharedMemory } from "./waiting.ts";
 
 /** Copies of runs, for queues of any channel. */
@@ -157,6 +157,11 @@ export class Listeners implements QueuedChannel {
     const bytes = backlog.takeNext(this.#channel.number, parts);
     if (backlog.queue.hasRoom) this.#forgive(backlog);
     return bytes;
+  }
+
+  /** See `Channel.positionOf`. */
+  positionOf(lane: LaneName): Position | undefined {
+    return this.#channel.positionOf(lane);
   }
 
   /** There is room again for a connection's waiting events, on all its channels. */

@@ -1,6 +1,12 @@
 import { type EventsFrame, sliceRun } from "@jecho/shared/internal";
 import type { SharedMemory, WaitingBytes } from "./waiting.ts";
 
+/** A producer's usual or urgent events on a channel. */
+export interface LaneName {
+  readonly producer: number;
+  readonly urgent: boolean;
+}
+
 /** Runs up to this size share blocks of memory: a waiting run keeps at most its block. */
 const SHORT_BYTES = 256;
 const BLOCK_BYTES = 4096;
@@ -124,6 +130,8 @@ export class RunQueue {
   readonly #latest = new Map<string, Item>();
   #bytes = 0;
   #dropped = 0;
+  /** Lanes whose newest run was dropped: no later one says so. Undefined until something is dropped. */
+  #cutShort: Map<number, LaneName> | undefined;
 
   /** @param waiting the process's waiting bytes on all channels */
   constructor(whenFull: WhenFull, limitBytes: number, waiting: WaitingBytes) {
@@ -165,6 +173,13 @@ export class RunQueue {
     const dropped = this.#dropped;
     this.#dropped = 0;
     return dropped;
+  }
+
+  /** When nothing waits any more: lanes whose newest run was dropped since the last call. */
+  takeCutShort(): LaneName[] {
+    const lanes = [...(this.#cutShort?.values() ?? [])];
+    this.#cutShort?.clear();
+    return lanes;
   }
 
   /**
@@ -213,6 +228,7 @@ export class RunQueue {
     const item = urgent ?? this.#others.first;
     if (item === undefined) return undefined;
     this.#leave(urgent === undefined ? this.#others : (this.#urgent as Line), item);
+    if (item.run !== undefined) this.#cutShort?.delete(numberOf(item.run));
     return item.frames;
   }
 
@@ -251,6 +267,12 @@ export class RunQueue {
     this.#leave(line, item);
     const run = item.run as EventsFrame;
     this.#dropped += run.stake;
+    this.#cutShort ??= new Map();
+    this.#cutShort.set(numberOf(run), { producer: run.producer, urgent: run.isUrgent });
     gone.push(run);
   }
+}
+
+function numberOf({ producer, isUrgent }: EventsFrame): number {
+  return 2 * producer + (isUrgent ? 1 : 0);
 }
