@@ -265,8 +265,8 @@ export class ConsumerParty {
   async #open(seat: Seat, from: EventPlace | number | undefined): Promise<void> {
     seat.isOpening = true;
     if (from === undefined && seat.state !== undefined) {
-      // What came before has been judged: nothing is waited for any more.
-      this.#closed.push(seat.account.close([]));
+      // Nothing is waited for any more: nobody knows whether what it was told to miss behind the newest event that it saw would have come.
+      this.#closed.push(seat.account.close([], true, true));
       seat.account = this.#account(seat.channel, seat.meaning);
     } else seat.account.moved();
     const { index, channel, meaning } = seat;
