@@ -122,10 +122,10 @@ export class HandledSources {
   /** Positions in all sources. Among sources made of one raw source, the one that was named last comes first. */
   places(): PlaceInSource[] {
     return Array.from(this.#bySource.values(), ({ named, raised, through }) => ({
-      source: named.source.toString(36),
+      source: named.source.toString(16),
       urgent: named.urgent,
       raised,
-      origin: named.origin.toString(36),
+      origin: named.origin.toString(16),
       through,
     })).reverse();
   }
@@ -142,16 +142,14 @@ function keyOf(producer: number, urgent: boolean): number {
 /** Checks positions that `HandledSources.places` gave, maybe by way of JSON. @throws SyntaxError, RangeError, TypeError where it is none of that */
 export function sourcePlaces(places: readonly PlaceInSource[]): SourcePlace[] {
   return places.map(({ source, urgent, raised, origin, through }) => ({
-    source: parse36(source),
+    source: parseId(source),
     urgent,
     raised: BigInt(raised),
-    origin: parse36(origin),
+    origin: parseId(origin),
     through: BigInt(through),
   }));
 }
 
-function parse36(text: string): bigint {
-  let value = 0n;
-  for (const digit of text) value = value * 36n + BigInt(Number.parseInt(digit, 36));
-  return BigInt.asUintN(64, value);
+function parseId(text: string): bigint {
+  return BigInt.asUintN(64, BigInt(`0x${text}`));
 }

@@ -103,6 +103,5 @@ export class SharedCopies {
 }
 
 function randomId(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(12));
-  return Array.from(bytes, byte => byte.toString(16).padStart(2, "0")).join("");
+  return crypto.getRandomValues(new Uint32Array(3)).join("-");
 }

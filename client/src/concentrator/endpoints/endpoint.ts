@@ -13,6 +13,7 @@ import type {
   Queue,
 } from "@jecho/shared/internal";
 import type { ControlRequest, PortListener } from "../../places/port.ts";
+import { Postponed } from "../incoming/postponed.ts";
 import type { Counting } from "../incoming/routes.ts";
 import type { Successor } from "../incoming/successor.ts";
 import { type TrackedSource, Tracker } from "../incoming/tracking.ts";
@@ -32,15 +33,6 @@ import {
   type Reset,
   type Transitions,
 } from "./endpoint-states.ts";
-
-/** Bytes of events that wait for a consumer while it is being sent the past, or that is being made. */
-const WAITING_BYTES = 16 << 20;
-
-/** Something that waits until a consumer has had the past. */
-interface Postponed {
-  readonly bytes: number;
-  readonly hand: () => void;
-}
 
 /** Takes what comes for a consumer of this process that is no application's. */
 export interface InputTaker {
@@ -229,8 +221,8 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
   past: OwnPast | undefined;
   /** Holds the next modulator's output while the present one still owes events. */
   successor: Successor | undefined;
-  #waiting: Postponed[] = [];
-  #waitingBytes = 0;
+  /** Runs and positions that wait for the past. */
+  readonly waiting = new Postponed();
   /** The source that was named to its application last, for each producer's number and urgency. */
   readonly named = new Map<number, TrackedSource>();
   /** Events that the gateway dropped and that have not been told as missing yet. */
@@ -288,31 +280,6 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
   /** Whether an application takes the consumer's events. */
   get isApplications(): boolean {
     return this.feed === undefined && this.taker === undefined;
-  }
-
-  /** Has a run of this size, or a position, wait for the past. Beyond a bound the oldest are dropped. */
-  wait(bytes: number, hand: () => void): void {
-    this.#waiting.push({ bytes, hand });
-    this.#waitingBytes += bytes;
-    while (this.#waitingBytes > WAITING_BYTES)
-      this.#waitingBytes -= (this.#waiting.shift() as Postponed).bytes;
-  }
-
-  /** The past is complete: hands on what waited for it. */
-  handWaiting(): void {
-    for (const { hand } of this.#takeWaiting()) hand();
-  }
-
-  /** Drops what waits for the past. */
-  dropWaiting(): void {
-    this.#takeWaiting();
-  }
-
-  #takeWaiting(): Postponed[] {
-    const taken = this.#waiting;
-    this.#waiting = [];
-    this.#waitingBytes = 0;
-    return taken;
   }
 
   /** The consumer's place, for another device to go on there. @param consumer its number at the gateway */

@@ -79,9 +79,8 @@ export class ModulatorChanges {
   succeed(consumer: ConsumerEndpoint, isLost: boolean): void {
     const { successor } = consumer;
     if (successor === undefined) return;
-    const held = successor.end();
     this.#entered(consumer, successor.opened, isLost);
-    for (const hand of held) hand();
+    successor.held.hand();
   }
 
   /** The gateway refuses the next modulator, or has ended it: the present one goes on. */

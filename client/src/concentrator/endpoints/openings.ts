@@ -189,7 +189,7 @@ export class Openings {
     const wasOwed = old === undefined && (comesBack || consumer.from !== undefined);
     const isPastLeft = old?.is === "replaying" || consumer.past !== undefined || opened.replay !== 0;
     if (old?.change !== undefined) consumer.takeReset(old.change.reset, !isPastLeft);
-    if (old !== undefined) consumer.dropWaiting();
+    if (old !== undefined) consumer.waiting.take();
     consumer.epoch = opened.epoch;
     consumer.seq = Number(opened.seq) - 1;
     // A run is sent whole. The newest events of each key, which a first opening may ask for, are older than those that follow them.
@@ -222,7 +222,7 @@ export class Openings {
 
   /** The consumer gets live events from now on: first those that waited for its past, also for one that does not come any more. */
   #listens(consumer: ConsumerEndpoint, comesBack: boolean): void {
-    consumer.handWaiting();
+    consumer.waiting.hand();
     if (comesBack) this.#production?.deriving.listened(consumer);
   }
 
@@ -246,7 +246,7 @@ export class Openings {
       },
       onOver: () => {
         consumer.past = undefined;
-        consumer.handWaiting();
+        consumer.waiting.hand();
         if (consumer.open?.is === "live") listener.notify({ is: "replayed", endpoint });
       },
     });

@@ -2,6 +2,7 @@ import { JechoError } from "@jecho/shared";
 import type { EventsFrame, Position } from "@jecho/shared/internal";
 import type { ConsumerEndpoint } from "../endpoints/endpoint.ts";
 import type { Coverage, Lane } from "../outgoing/lane.ts";
+import type { Waiting } from "./postponed.ts";
 import { type Counting, keyOf, type Routes } from "./routes.ts";
 import type { SynchronousEvents } from "./synchronous.ts";
 import { NOBODY as NOT_HANDLED, type Outcome } from "./tally.ts";
@@ -102,7 +103,8 @@ export class Reception {
     // Events from before the consumer came are not for it.
     if (origin === undefined) successor?.begins(source, at.raised);
     else if (origin.id !== source.id) successor?.begins(origin, at.raised > 0 ? at.through : at.after);
-    successor?.hold(0, () => this.#placeAt(entry, at));
+    const place = (): void => this.#placeAt(entry, at);
+    successor?.held.add(source.name, 0, place, place);
     successor?.check();
   }
 
@@ -110,7 +112,8 @@ export class Reception {
   #placeAt(entry: ConsumerEndpoint, at: CountedPlace): void {
     if (entry.past === undefined) return this.#place(entry, at);
     if (at.of.origin !== undefined) entry.past.begins(at.of.origin, at.through);
-    entry.wait(0, () => this.#placeAt(entry, at));
+    const place = (): void => this.#placeAt(entry, at);
+    entry.waiting.add(at.of.source.name, 0, place, place);
   }
 
   #place(entry: ConsumerEndpoint, { producer, of, raised, after, through, agoMs }: CountedPlace): void {
@@ -198,17 +201,30 @@ export class Reception {
 
   /** Holds a run of the next modulator. Nobody waits until its synchronous events are handled. */
   #later(
-    { successor }: ConsumerEndpoint,
+    entry: ConsumerEndpoint,
     frame: EventsFrame,
     of: Counting | undefined,
     hand: (copy: EventsFrame) => void,
   ): void {
+    const { successor } = entry;
     const copy = frame.copy();
     copy.forgetSync();
     if (of !== undefined)
       successor?.begins(of.origin ?? of.source, of.origin ? frame.after : frame.raised - 1);
-    successor?.hold(frame.end - frame.start, () => hand(copy));
+    successor?.held.add(...this.#postponed(entry, copy, of, () => hand(copy)));
     successor?.check();
+  }
+
+  /** A run that is handed on later, or told as missing. */
+  #postponed(
+    entry: ConsumerEndpoint,
+    { producer, raised, count, after, accounted, start, end }: EventsFrame,
+    of: Counting | undefined,
+    hand: () => void,
+  ): Waiting {
+    if (of === undefined) return ["", end - start, hand, () => {}];
+    const at = { producer, of, raised: raised + count - 1, after, through: accounted, agoMs: 0 };
+    return [of.source.name, end - start, hand, () => this.#placeAt(entry, at)];
   }
 
   /** A run that was raised or derived here. @param handled called for each event of a synchronous run */
@@ -261,7 +277,7 @@ export class Reception {
   }
 
   #handLater(entry: ConsumerEndpoint, frame: EventsFrame, of: Counting | undefined, had = 0): void {
-    entry.wait(frame.end - frame.start, () => this.#handOrWait(entry, frame, of, had));
+    entry.waiting.add(...this.#postponed(entry, frame, of, () => this.#handOrWait(entry, frame, of, had)));
   }
 
   #hand(entry: ConsumerEndpoint, frame: EventsFrame, of: Counting | undefined, sentBefore: number): void {
@@ -290,8 +306,7 @@ export class Reception {
     tracker.hasRestarted = false;
     const { impaired } = entry;
     entry.impaired = undefined;
-    const error =
-      impaired ?? new JechoError("MODULATOR_RESTARTED", "it goes on elsewhere, or was installed anew");
+    const error = impaired ?? new JechoError("MODULATOR_RESTARTED", "it was installed anew");
     if (isApplications) listener.notify({ is: "impaired", endpoint: id, error });
   }
 

@@ -1,18 +1,11 @@
 import type { ConsumerOpened } from "@jecho/shared/internal";
+import { Postponed } from "./postponed.ts";
 import type { TrackedSource, Tracker } from "./tracking.ts";
 
-/** Most bytes of the next modulator's runs that are held. Beyond it the oldest are dropped, and told as missing. */
-const HELD_BYTES = 16 << 20;
 /** Time for the gateway to say where the next modulator begins in each source. It does so right behind its answer, or not at all. */
 const TOLD_MS = 250;
 /** Time for the former modulator to make what it owes. One that lets nothing through still reports its position each second. */
 const OWED_MS = 3000;
-
-/** A run or position of the next modulator. */
-interface HeldOutput {
-  readonly bytes: number;
-  readonly hand: () => void;
-}
 
 /** The place of the change in one raw source. */
 interface Seam {
@@ -36,8 +29,8 @@ export class Successor {
   readonly #untold = new Set<string>();
   /** Seams by the source's name. */
   readonly #seams = new Map<string, Seam>();
-  #held: HeldOutput[] = [];
-  #heldBytes = 0;
+  /** Runs and positions of the next modulator. */
+  readonly held = new Postponed();
   #isLate = false;
   #isChecked = false;
 
@@ -82,13 +75,6 @@ export class Successor {
     return this.#seams.get(source.name)?.isOver === true;
   }
 
-  /** Holds a run of this size, or a position. */
-  hold(bytes: number, hand: () => void): void {
-    this.#held.push({ bytes, hand });
-    this.#heldBytes += bytes;
-    while (this.#heldBytes > HELD_BYTES) this.#heldBytes -= (this.#held.shift() as HeldOutput).bytes;
-  }
-
   /** Has `owed` called once the rest of the message has been taken. */
   check(): void {
     if (this.#isChecked) return;
@@ -109,11 +95,8 @@ export class Successor {
     return isDue || this.#isLate;
   }
 
-  /** Ends the holding. @returns functions that hand on what was held, in order */
-  end(): readonly (() => void)[] {
+  /** Ends the holding. */
+  end(): void {
     for (const timer of this.#timers) clearTimeout(timer);
-    const held = this.#held.map(({ hand }) => hand);
-    this.#held = [];
-    return held;
   }
 }

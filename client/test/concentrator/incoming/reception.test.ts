@@ -17,8 +17,26 @@ test("HIST-2: what is raised here while a consumer is sent the past waits within
     reception.raised(EventsFrame.at(encodeRun(header, [event])), lane);
   }
   consumer.become({ is: "live", ...at });
-  consumer.handWaiting();
+  consumer.waiting.hand();
   expect(received.reduce((sum, bytes) => sum + bytes, 0)).toBeLessThanOrEqual(16 * MEBIBYTE);
   expect(received).toHaveLength(15);
   expect(missed()).toBe(sizes.length - 15);
+});
+
+test("DEL-4: what found no room while a consumer was sent the past is told also where its source raises nothing more", () => {
+  const { reception, consumer, received, missed } = askedConsumer();
+  consumer.become({ is: "replaying", replay: 4, comesBack: false, ...at });
+  const lanes = [new Lanes().usual, new Lanes().usual];
+  for (const [i, lane] of lanes.entries()) {
+    consumer.tracker.place(lane.source, 0);
+    for (let raised = 1; raised <= 20; raised++) {
+      const header = { channel: 3, producer: 1 + i, raised, token: 0n, parameters: 0, flags: 0 };
+      const event = { bytes: new Uint8Array(MEBIBYTE), start: 0, end: MEBIBYTE };
+      reception.raised(EventsFrame.at(encodeRun(header, [event])), lane);
+    }
+  }
+  consumer.become({ is: "live", ...at });
+  consumer.waiting.hand();
+  expect(received.length).toBeGreaterThan(0);
+  expect(received.length + missed()).toBe(40);
 });

@@ -1,0 +1,42 @@
+/** Most bytes of runs that wait. */
+const MOST_BYTES = 16 << 20;
+
+/**
+ * A run or a position: name of its source, the run's bytes (0 for a position), what hands it on, and what hands on the position behind it (the same for
+ * a position).
+ */
+export type Waiting = readonly [source: string, bytes: number, hand: () => void, place: () => void];
+
+/**
+ * Runs and positions that a consumer is handed later. Beyond a bound the oldest runs are dropped: the position behind the newest dropped one of each
+ * source stays, for nothing later of that source may come.
+ */
+export class Postponed {
+  #all: Waiting[] = [];
+  #bytes = 0;
+  readonly #places = new Map<string, () => void>();
+
+  add(...waiting: Waiting): void {
+    this.#all.push(waiting);
+    this.#bytes += waiting[1];
+    while (this.#bytes > MOST_BYTES) {
+      const [source, bytes, , place] = this.#all.shift() as Waiting;
+      this.#bytes -= bytes;
+      this.#places.set(source, place);
+    }
+  }
+
+  /** Drops what waits. @returns functions that would have handed it on, in order */
+  take(): (() => void)[] {
+    const taken = [...this.#places.values(), ...this.#all.map(([, , hand]) => hand)];
+    this.#places.clear();
+    this.#all = [];
+    this.#bytes = 0;
+    return taken;
+  }
+
+  /** Hands on what has waited, in order. */
+  hand(): void {
+    for (const hand of this.take()) hand();
+  }
+}
