@@ -81,18 +81,20 @@ test("SLOW-1: a slow consumer loses the oldest, is told how many, and harms nobo
   expect(the.slow.stats.missed).toBe(missed);
 });
 
-test.each<[string, Modulator | undefined]>([
-  ["the channel itself", undefined],
-  ["what a modulator lets through", { source: ALL }],
+test.each<[string, QueueOptions["whenFull"], Modulator | undefined]>([
+  ["the channel itself", "drop-oldest", undefined],
+  ["the channel itself", "latest", undefined],
+  ["what a modulator lets through", "drop-oldest", { source: ALL }],
+  ["what a modulator lets through", "latest", { source: ALL }],
 ])(
-  "SLOW-1, DEL-4: of %s a slow consumer is told what was dropped of a producer that raises nothing more",
-  async (_, modulator) => {
+  "SLOW-1, DEL-4: of %s a slow consumer (%s) is told what was dropped of a producer that raises nothing more",
+  async (_, whenFull, modulator) => {
     await using rig = await startRig();
     await using cutter = await startCutter(rig.gateway.address);
     await using session = connect(cutter.address);
     let seen = 0;
     const slow = await session.channel("a", Block).subscribe(() => void seen++, {
-      queue: { limitBytes: LIMIT_BYTES },
+      queue: { limitBytes: LIMIT_BYTES, ...(whenFull && { whenFull }) },
       ...(modulator && { modulator }),
     });
     const quick = await numbersOf(rig, "a", Block);

@@ -130,8 +130,8 @@ export class RunQueue {
   readonly #latest = new Map<string, Item>();
   #bytes = 0;
   #dropped = 0;
-  /** Lanes whose newest run was dropped: no later one says so. Undefined until something is dropped. */
-  #cutShort: Map<number, LaneName> | undefined;
+  /** Lanes whose newest run was dropped, and where its stretch of the raw source ended. Undefined until something is dropped. */
+  #cutShort: Map<number, LaneName & { readonly through: number }> | undefined;
 
   /** @param waiting the process's waiting bytes on all channels */
   constructor(whenFull: WhenFull, limitBytes: number, waiting: WaitingBytes) {
@@ -228,13 +228,23 @@ export class RunQueue {
     const item = urgent ?? this.#others.first;
     if (item === undefined) return undefined;
     this.#leave(urgent === undefined ? this.#others : (this.#urgent as Line), item);
-    if (item.run !== undefined) this.#cutShort?.delete(numberOf(item.run));
-    return item.frames;
+    return this.#cutShort === undefined || item.run === undefined ? item.frames : this.#behindGap(item.run);
   }
 
   /** Drops everything that waits. */
   clear(): void {
     while (this.shift() !== undefined);
+  }
+
+  /** A run that may be behind dropped ones: of a stretch of which some was dropped, it accounts for no more than its own events. */
+  #behindGap(run: EventsFrame): Uint8Array {
+    const { after, through, count, isPart } = run;
+    const gap = this.#cutShort?.get(numberOf(run));
+    this.#cutShort?.delete(numberOf(run));
+    if (gap === undefined || through === 0 || gap.through !== through) return run.raw();
+    const own = run.copy();
+    own.account(Math.max(after + 1, through - count), through, isPart);
+    return own.raw();
   }
 
   #append(item: Item, urgent: boolean): void {
@@ -268,7 +278,8 @@ export class RunQueue {
     const run = item.run as EventsFrame;
     this.#dropped += run.stake;
     this.#cutShort ??= new Map();
-    this.#cutShort.set(numberOf(run), { producer: run.producer, urgent: run.isUrgent });
+    const { producer, isUrgent: urgent, through } = run;
+    this.#cutShort.set(numberOf(run), { producer, urgent, through });
     gone.push(run);
   }
 }

@@ -85,3 +85,22 @@ test("SLOW-1: of urgent events and of others the newest stays whatever its size"
   expect(left(waiting)).toEqual([103, 3]);
   expect(waiting.takeDropped()).toBe(4);
 });
+
+test("SLOW-1, PROV-1: a run of which the stretch's first events were dropped accounts for its own only", () => {
+  const waiting = queue("latest", 1 << 20);
+  const bytes = new Uint8Array(8);
+  const output = (raised: number, count: number, after: number, through: number): EventsFrame => {
+    const header = { channel: 1, producer: 1, raised, token: 0n, parameters: 0, flags: 0 };
+    const events = Array.from({ length: count }, () => ({ bytes, start: 0, end: 8 }));
+    const made = EventsFrame.at(encodeRun(header, events));
+    made.account(after, through, false);
+    return made;
+  };
+  waiting.push(output(21, 10, 20, 30), () => "");
+  waiting.push(output(31, 10, 30, 50), () => "");
+  const first = EventsFrame.at(new Uint8Array(waiting.shift() as Uint8Array));
+  expect([first.raised, first.after, first.through]).toEqual([40, 49, 50]);
+  waiting.push(output(41, 1, 50, 60), () => "");
+  const next = EventsFrame.at(new Uint8Array(waiting.shift() as Uint8Array));
+  expect([next.raised, next.after, next.through]).toEqual([41, 50, 60]);
+});
