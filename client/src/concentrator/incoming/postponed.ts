@@ -5,22 +5,22 @@ const MOST_BYTES = 16 << 20;
  * A run or a position: name of its source, the run's bytes (0 for a position), what hands it on, and what hands on the position behind it (the same for
  * a position).
  */
-export type Waiting = readonly [source: string, bytes: number, hand: () => void, place: () => void];
+export type PostponedOutput = readonly [source: string, bytes: number, hand: () => void, place: () => void];
 
 /**
  * Runs and positions that a consumer is handed later. Beyond a bound the oldest runs are dropped: the position behind the newest dropped one of each
  * source stays, for nothing later of that source may come.
  */
 export class Postponed {
-  #all: Waiting[] = [];
+  #all: PostponedOutput[] = [];
   #bytes = 0;
   readonly #places = new Map<string, () => void>();
 
-  add(...waiting: Waiting): void {
+  add(...waiting: PostponedOutput): void {
     this.#all.push(waiting);
     this.#bytes += waiting[1];
     while (this.#bytes > MOST_BYTES) {
-      const [source, bytes, , place] = this.#all.shift() as Waiting;
+      const [source, bytes, , place] = this.#all.shift() as PostponedOutput;
       this.#bytes -= bytes;
       this.#places.set(source, place);
     }

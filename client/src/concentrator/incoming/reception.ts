@@ -2,7 +2,7 @@ import { JechoError } from "@jecho/shared";
 import type { EventsFrame, Position } from "@jecho/shared/internal";
 import type { ConsumerEndpoint } from "../endpoints/endpoint.ts";
 import type { Coverage, Lane } from "../outgoing/lane.ts";
-import type { Waiting } from "./postponed.ts";
+import type { PostponedOutput } from "./postponed.ts";
 import { type Counting, keyOf, type Routes } from "./routes.ts";
 import type { SynchronousEvents } from "./synchronous.ts";
 import { NOBODY as NOT_HANDLED, type Outcome } from "./tally.ts";
@@ -221,7 +221,7 @@ export class Reception {
     { producer, raised, count, after, accounted, start, end }: EventsFrame,
     of: Counting | undefined,
     hand: () => void,
-  ): Waiting {
+  ): PostponedOutput {
     if (of === undefined) return ["", end - start, hand, () => {}];
     const at = { producer, of, raised: raised + count - 1, after, through: accounted, agoMs: 0 };
     return [of.source.name, end - start, hand, () => this.#placeAt(entry, at)];
