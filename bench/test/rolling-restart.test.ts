@@ -31,7 +31,7 @@ test.each([
       const nothing = { lostUntold: 0, duplicated: 0, reordered: 0, corrupt: 0, overtold: 0 };
       // A machine that is so busy that it starves modulators' hosts restarts these, with what waited in them.
       const isStarved = category.startsWith("modulated") && verdict.restarts > 0;
-      // What does not keep up is told what was dropped.
+      // Consumers that do not keep up are told what was dropped.
       const wanted = isStarved || category === "slow" ? nothing : { ...nothing, told: 0 };
       expect(verdict, `${category}\n${done.notes.join("\n")}`).toMatchObject(wanted);
       expect(verdict.events).toBeGreaterThan(1000);

@@ -28,11 +28,11 @@ export interface Asked {
   readonly answers: readonly Outgoing["kind"][];
 }
 
-/** What a client has heard from the gateway: with it, frames are about what is there. */
+/** Numbers and requests that a client has heard from the gateway: with them, frames are about what is there. */
 export interface Heard {
   /** Numbers of channels, endpoints, processes and the like. */
   readonly numbers: readonly number[];
-  /** What the gateway asked and was not answered yet. */
+  /** Requests of the gateway that were not answered yet. */
   readonly asked: Asked[];
 }
 
@@ -75,7 +75,7 @@ function sampleControl(dice: Dice, heard: Heard): Outgoing {
     origin: longOf(dice),
     through: longOf(dice),
   };
-  // What was asked is answered, mostly as it should be.
+  // Requests are answered, mostly as they should be.
   const asked = dice.below(4) > 0 ? heard.asked.shift() : undefined;
   const answered = asked?.request ?? request;
   const answers: Readonly<Partial<Record<Outgoing["kind"], () => Outgoing>>> = {
@@ -102,7 +102,7 @@ function sampleControl(dice: Dice, heard: Heard): Outgoing {
     const kind = dice.below(16) > 0 ? dice.of(asked.answers) : undefined;
     return ((kind && answers[kind]) ?? (dice.of(Object.values(answers)) as () => Outgoing))();
   }
-  // What nobody asked for, and what only a gateway, or a host, sends.
+  // Frames that nobody asked for, and those that only a gateway, or a host, sends.
   const endings: readonly (() => Outgoing)[] = [
     () => ({
       kind: "Hello",

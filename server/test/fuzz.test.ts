@@ -27,7 +27,7 @@ const ANSWERS: Partial<Record<Frame["kind"], Asked["answers"]>> = {
   Demand: ["Noted"],
 };
 
-/** Says what makes sense or none, about what it has heard of. */
+/** A client that says what makes sense or none, about what it has heard of. */
 class Stranger extends RawClient {
   readonly #numbers: number[] = [];
   readonly #asked: Asked[] = [];
@@ -151,7 +151,7 @@ test.each(SETUPS)(
         // What breaks the rules ends a connection, so most keep to them, and only make no sense.
         stranger.send(dice.below(MUTATED_EVERY) === 0 ? mutated(dice, message) : message);
         healthy.raise();
-        // It has been through that, or has ended: only what was looked at counts.
+        // Frames count that were looked at: their sender is still there, and has its answer.
         stranger.say({ kind: "Ping", time: 1 });
         await expect.poll(() => stranger.isGone || stranger.hasPong(), { interval: 1 }).toBe(true);
         if (!stranger.isGone) tried += frames.length;

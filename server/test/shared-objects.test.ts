@@ -8,6 +8,14 @@ const MANY = 50_000;
 const shares: Outgoing = { kind: "OpenObject", request: 1, object: "o", version: 1, state: "{}" };
 const attaches: Outgoing = { kind: "OpenObject", request: 1, object: "o" };
 
+/** Has one client share an object, and another one attach to it. @returns number of the other one's copy */
+async function attached(master: RawClient, other: RawClient): Promise<number> {
+  master.say(shares);
+  await master.next("CopyUpdate");
+  other.say(attaches);
+  return (await other.next("CopyUpdate")).copy;
+}
+
 /** Most versions, or writes, that may have been handed on by the time of the call: 1,000 at once, and as many in each second. */
 function startPace(): () => number {
   const beganMs = performance.now();
@@ -37,10 +45,7 @@ test("OBJ-12: writes that come all the time reach the master as few, with nothin
   await using gateway = await createGateway();
   using master = await RawClient.connect(gateway);
   using other = await RawClient.connect(gateway);
-  master.say(shares);
-  await master.next("CopyUpdate");
-  other.say(attaches);
-  const { copy } = await other.next("CopyUpdate");
+  const copy = await attached(master, other);
   const write = (i: number): Uint8Array =>
     encodeControl({ kind: "ObjectWrite", copy, write: i + 1, patch: `{"f${i % 50}":${i}}` });
   const most = startPace();
@@ -125,10 +130,7 @@ test("OBJ-4: a number too large to be one is refused where it is sent: no copy c
   const endless = '{"n":1e999}';
   master.say({ ...shares, object: "p", state: endless });
   expect(await master.next("Refused")).toMatchObject({ message: '"n" is Infinity, which is not plain data' });
-  master.say(shares);
-  await master.next("CopyUpdate");
-  other.say(attaches);
-  const { copy } = await other.next("CopyUpdate");
+  const copy = await attached(master, other);
   master.say({ kind: "ObjectUpdate", object: "o", version: 2, state: endless });
   expect(await master.next("Fault")).toMatchObject({ message: '"n" is Infinity, which is not plain data' });
   other.say({ kind: "ObjectWrite", copy, writer: 0, write: 1, patch: endless });
@@ -219,10 +221,7 @@ test("OBJ-7: a master that says that it took what nobody wrote is not believed",
   await using gateway = await createGateway();
   using master = await RawClient.connect(gateway);
   using other = await RawClient.connect(gateway);
-  master.say(shares);
-  await master.next("CopyUpdate");
-  other.say(attaches);
-  const { copy } = await other.next("CopyUpdate");
+  const copy = await attached(master, other);
   const take = (write: number, version: number): void =>
     master.say(
       { kind: "ObjectTaken", copy, write },

@@ -56,8 +56,8 @@ const NUDGE = 8;
 const LOAD = { batch: 10, everyMs: 30, serves: true, isLater: false, others: [], way: USUAL } as const;
 
 /**
- * A gateway, or a cluster of some, three producers and four processes of consumers, under load, one of which does not keep up, each with a way of its own to the gateway. Who disturbs
- * them finds here whom to disturb, and gives them back as they were.
+ * A gateway, or a cluster of some, three producers and four processes of consumers under load, each with a way of its own to the gateway; one of the processes does not
+ * keep up. Faults find here whom to disturb, and give them back as they were.
  */
 export class World {
   /** The server that joins the gateways, where one does. */
@@ -149,9 +149,9 @@ export class World {
     const consumers = await Promise.all([
       create("A", 0, "third"),
       create("B", 1, "gathered"),
-      // What does not keep up.
+      // Consumers that do not keep up.
       create("S", 3, "third"),
-      // What is handed over.
+      // Consumers that are handed over.
       create("H", 2, "fourth", "third"),
     ]);
     const producers = await Promise.all(
@@ -254,7 +254,7 @@ export class World {
       const isInFile = keeps && isKept(source.channel);
       if (isInFile ? this.#gatewayEnded && !isFileWhole : this.#gatewayDied) source.due = 0;
     }
-    // At once, while a connection may be dead that nobody knows to be.
+    // Steering ends at once, while a connection may be dead that nobody knows to be.
     const set = new Map<string, number>();
     for (const consumer of this.consumers)
       for (const [field, value] of Object.entries((await consumer.rest()).set)) set.set(field, value);

@@ -76,7 +76,7 @@ const STEER_MS = 200;
 /** Fields that a process sets in turn: a change that is lost shows until the field's next turn, after 5 s. */
 const FIELDS = 25;
 
-/** What a slow application takes for an event, how many it works on at once, and what may wait for it: some 40 events, where up to 1,000 come in a second. */
+/** Time that a slow application takes for an event, events that it works on at once, and bytes that may wait for it: some 40 events, where up to 1,000 come in a second. */
 const SLOW_MS = 100;
 const SLOW_AT_ONCE = 4;
 const SLOW_BYTES = 2 << 10;

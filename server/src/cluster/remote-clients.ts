@@ -148,7 +148,7 @@ export class RemoteClients implements CarrierEvents {
     this.#host.opened(client, token, handover);
   }
 
-  /** What is wrong with it concerns that client alone. */
+  /** A client brings objects. Invalid ones concern that client alone. */
   #brings(client: RemoteClient, states: readonly SharedState[]): void {
     try {
       this.#host.brings(client, states);
