@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { JechoError, Producer } from "@jecho/client";
+import type { EventChannel, JechoError, Missed, Modulator, Producer } from "@jecho/client";
 import { expect, inject, test } from "vitest";
 import { Inbox, numbersOf, startRig, Tick } from "./rig.ts";
 
@@ -14,6 +14,8 @@ type TickProducer = Producer<typeof Tick.event>;
 const isBeside = inject("place") === "worker";
 const SMALL = 1 << 14;
 const NOTE = "x".repeat(200);
+const EVEN = `import { FifoModulator } from "jecho:moe";
+export default class extends FifoModulator { enqueue(event) { if (event.n % 2 === 0) super.enqueue(event); } }`;
 
 async function isWanted(producer: TickProducer): Promise<void> {
   await expect.poll(() => producer.demand.total).toBe(1);
@@ -71,7 +73,11 @@ test("drop-oldest: the newest events arrive in order, and what was dropped is co
   await using rig = await startRig();
   // In one thread with the gateway, no more than a socket takes that nobody reads from meanwhile.
   const events = isBeside ? 20_000 : 10_000;
-  const inbox = await numbersOf(rig, "a", Tick);
+  let missed = 0;
+  const onMissed = (of: Missed): void => {
+    missed += of.events;
+  };
+  const inbox = await numbersOf(rig, "a", Tick, { onMissed });
   const session = rig.session();
   const queue = { bytes: SMALL, whenFull: "drop-oldest" } as const;
   const producer = await session.channel("a", Tick).produce({ queue });
@@ -86,7 +92,45 @@ test("drop-oldest: the newest events arrive in order, and what was dropped is co
   expect(received).toEqual(received.toSorted((a, b) => a - b));
   await producer.publishSync({ n: 0, note: "" });
   expect(inbox.all).toHaveLength(events - dropped + 1);
+  expect(missed).toBe(dropped);
 });
+
+test("drop-oldest: what is dropped of a producer that raises nothing more is told, also of its first events", async () => {
+  await using rig = await startRig();
+  const session = rig.session({ queue: { bytes: SMALL, whenFull: "drop-oldest" } });
+  const reading = rig.session();
+  const elsewhere = await account(reading.channel("quiet", Tick));
+  const filtering = await account(reading.channel("quiet", Tick), { source: EVEN });
+  const here = await account(session.channel("quiet", Tick));
+  await numbersOf(rig, "loud", Tick);
+  const quiet = await session.channel("quiet", Tick).produce();
+  const loud = await session.channel("loud", Tick).produce();
+  await isWanted(loud);
+  await expect.poll(() => quiet.demand.total).toBe(3);
+  for (let raised = 20; raised <= 60; raised += 20) {
+    flood(quiet, 20);
+    flood(loud, isBeside ? 20_000 : 1000);
+    await session.flush();
+    if (isBeside) expect(quiet.stats.dropped).toBeGreaterThan(raised - 20);
+    await expect.poll(() => [elsewhere(), here(), filtering()]).toEqual([raised, raised, raised]);
+  }
+});
+
+/** Subscribes. @returns how many raised events are accounted for: those that a modulator lets through stand for two */
+async function account(
+  channel: EventChannel<typeof Tick.event>,
+  modulator?: Modulator,
+): Promise<() => number> {
+  let events = 0;
+  const add = (more: number): void => {
+    events += more;
+  };
+  await channel.subscribe(() => add(modulator === undefined ? 1 : 2), {
+    ...(modulator && { modulator }),
+    onMissed: missed => add(missed.events),
+  });
+  return () => events;
+}
 
 test("drop-oldest: a synchronous event that is dropped fails with QUEUE_FULL", async () => {
   await using rig = await startRig();

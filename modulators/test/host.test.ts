@@ -266,3 +266,17 @@ test("PROV-1: runs that were dropped for want of room are not accounted for", as
   const accounted = rig.seen.reduce((sum, { of }) => sum + of.through - of.after, 0);
   expect(accounted).toBe(300 - dropped);
 });
+
+test("PROV-1: where what was dropped was a source's newest, its position says so", async () => {
+  await using rig = new Rig({ pendingBytes: 4096 });
+  await rig.install(modulator(""));
+  const silent = { id: 2n, urgent: false };
+  // The first runs go to the host at once; behind them all wait.
+  for (let i = 0; i < 40; i++) rig.step();
+  rig.publish([layerOf(41, 0)], undefined, silent);
+  const through = rig.raised.length;
+  for (let i = 0; i < 100; i++) rig.step();
+  await rig.settled();
+  const ofSilent = rig.seen.filter(({ of }) => of.source.id === silent.id);
+  expect(ofSilent.map(({ of }) => [of.after, of.through])).toEqual([[through, through]]);
+});

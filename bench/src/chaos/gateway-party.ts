@@ -18,6 +18,8 @@ export class GatewayParty {
   readonly log: string[] = [];
   /** The gateway found its file's structure damaged: how much of the past went with that nobody knows. */
   hasSalvaged = false;
+  /** Its history lacks events that it had: modulators beside it make again what consumers have of those and of what came with them. */
+  lacksRows = false;
   /** How often it did not come to run. */
   failedStarts = 0;
   /** Whether something that waited for its consumers when it was told to end did not go out in time. */
@@ -112,6 +114,7 @@ export class GatewayParty {
     const say = (line: string): void => {
       this.log.push(line);
       if (line.includes(" is damaged ")) this.hasSalvaged = true;
+      if (line.includes("cannot be read, and is told")) this.lacksRows = true;
       if (line.includes("had not taken all")) this.#leftSome = true;
       if (this.log.length > MOST_LINES) this.log.shift();
     };

@@ -277,8 +277,9 @@ export class World {
       ? []
       : [...apart, ...judged.flatMap(({ away }) => away), ...(await this.#derived()).map(lineOf)];
     let endedConsumers = 0;
+    const lacksRows = this.gateways.some(gateway => gateway.lacksRows);
     for (const consumer of judged) {
-      for (const one of consumer.close(this.#sources(), isFileWhole, this.#mayReturnLate)) {
+      for (const one of consumer.close(this.#sources(), isFileWhole && !lacksRows, this.#mayReturnLate)) {
         add(verdicts[one.category], one.verdict);
         notes.push(...one.notes);
       }
@@ -289,6 +290,7 @@ export class World {
       const { failedStarts, log } = gateway;
       if (failedStarts > 0) notes.push(`a gateway did not come to run: ${failedStarts} times; ${log.at(-1)}`);
       gateway.failedStarts = 0;
+      gateway.lacksRows = false;
     }
     this.#endedBefore = this.#ended.length;
     this.#gatewayEnded = false;

@@ -7,7 +7,7 @@ import type { Routes } from "../concentrator/incoming/routes.ts";
 import type { SynchronousEvents } from "../concentrator/incoming/synchronous.ts";
 import type { TrackedSource } from "../concentrator/incoming/tracking.ts";
 import type { Hold } from "../concentrator/outgoing/hold.ts";
-import { Coverage, type Lane, type OwnLanes } from "../concentrator/outgoing/lane.ts";
+import { Coverage, type Lane, type OwnLanes, placeOf } from "../concentrator/outgoing/lane.ts";
 import type { Outbox } from "../concentrator/outgoing/outbox.ts";
 import { Beginnings } from "./beginnings.ts";
 import type { Feeds } from "./feeds.ts";
@@ -149,7 +149,7 @@ export class Deriving {
     this.#address(installation, source.id, producer);
     if (!isNew) return;
     const { number, isTold, former } = installation;
-    if (number !== 0) this.#reception.begun(number, lane);
+    if (number !== 0) this.#reception.begun(number, placeOf(lane));
     // A coming consumer is told the modulator's first position, after the output of its earlier state.
     const waits = !isTold || former.some(lanes => lanes.owe) || this.#hold.isHeld(installation);
     if (lane.isAddressed && !waits) this.#outbox.place(lane);
@@ -234,15 +234,16 @@ export class Deriving {
     const of = { source, after: start, through };
     this.#modulation.runs.pass(installation.makes, of);
     if (installation.only !== undefined) {
-      this.#reception.statedFor(installation.only, lane);
+      this.#reception.statedFor(installation.only, placeOf(lane));
       return true;
     }
     if (installation.number === 0)
-      for (const consumer of this.#takersBack(installation)) this.#reception.statedFor(consumer, lane);
+      for (const consumer of this.#takersBack(installation))
+        this.#reception.statedFor(consumer, placeOf(lane));
     // A held position is stated when it is sent.
     const { number, elsewhere, isTold, lanes } = installation;
     if (number === 0 || this.#hold.isHeld(installation)) return false;
-    this.#reception.stated(number, lane);
+    this.#reception.stated(number, placeOf(lane));
     this.#feeds.passed(number, of);
     // A lane with runs to send again, or without a number, states its position with those. One of an earlier incarnation states none.
     const isSent = lane.isAddressed && lane.unconfirmed.length === 0;
@@ -327,7 +328,8 @@ export class Deriving {
       const { number, lanes } = installation;
       if (number !== channel) continue;
       this.#modulation.runs.tellSeen(installation);
-      for (const pair of lanes.values()) for (const lane of pair) this.#reception.begun(channel, lane);
+      for (const pair of lanes.values())
+        for (const lane of pair) this.#reception.begun(channel, placeOf(lane));
     }
   }
 

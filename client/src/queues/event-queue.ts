@@ -2,7 +2,7 @@ import { JechoError, type Type } from "@jecho/shared";
 import { encodeInto, measure } from "@jecho/shared/internal";
 import type { Port } from "../places/port.ts";
 import { checkQueueOptions, DEFAULT_BYTES, type EventQueueOptions } from "./queue-options.ts";
-import { Ring } from "./ring.ts";
+import { POSITION_BYTES, Ring } from "./ring.ts";
 import { Waiters } from "./waiters.ts";
 
 /** Counts what an endpoint raises. */
@@ -53,6 +53,8 @@ export class EventQueue {
   /** Callers that wait for room: for an event, or to raise more. */
   readonly #waiters = new Waiters(() => this.#ring.wantRoom());
   readonly #pausing = new Waiters(() => this.#ring.wantRoom());
+  /** Counts of the producers, by their endpoints, where events may be dropped. */
+  readonly #counts: Map<number, Count> | undefined;
   /** Whether there will never be room again. */
   #isClosed = false;
   /** Bytes that were sent where no memory is shared, and not taken yet. */
@@ -82,6 +84,7 @@ export class EventQueue {
     // The reader begins asleep: the first record wakes it.
     this.#ring.sleep();
     const drops = whenFull === "drop-oldest";
+    this.#counts = drops ? new Map() : undefined;
     port.post({ is: "openQueue", queue: number, memory, drops, batchDelayMs, urgent });
   }
 
@@ -106,6 +109,7 @@ export class EventQueue {
     let at = ring.reserve(bytes);
     if (at < 0) at = this.#reserveFull(bytes);
     const end = write(type, event, ring, at, at + bytes);
+    this.#counts?.set(endpoint, count);
     const sleeps = ring.commit(endpoint, count.next(), end, sync, this.#port.posted);
     if (sleeps || this.#batch?.wakes || (this.#batchDelayMs > 0 && (sync || this.#isHalfFull))) {
       this.#wake(sync || this.#isHalfFull);
@@ -180,7 +184,8 @@ export class EventQueue {
   /** Events of a producer that wait here, in this process' memory. */
   countOf(endpoint: number): number {
     let count = 0;
-    for (const record of this.#ring.waiting()) if (record.endpoint === endpoint) count++;
+    for (const record of this.#ring.waiting())
+      if (record.endpoint === endpoint && !record.isPosition) count++;
     return count;
   }
 
@@ -204,6 +209,7 @@ export class EventQueue {
   leave(endpoint: number, error: JechoError): void {
     this.#waiters.leave(error, endpoint);
     this.#pausing.leave(error, endpoint);
+    this.#counts?.delete(endpoint);
   }
 
   /** Ends all waiting for room: events that find none are refused from now on. */
@@ -223,15 +229,30 @@ export class EventQueue {
   }
 
   #reserveFull(bytes: number): number {
-    const ring = this.#ring;
     this.#port.drainHere?.();
-    let at = ring.reserve(bytes);
-    while (at < 0) {
-      if (this.#whenFull !== "drop-oldest") throw queueFull();
-      ring.dropOldest(({ endpoint, raised }) => this.#events.onDropped(endpoint, raised));
-      at = ring.reserve(bytes);
-    }
-    return at;
+    const at = this.#ring.reserve(bytes);
+    if (at >= 0) return at;
+    if (this.#counts === undefined) throw queueFull();
+    return this.#dropFor(bytes, this.#counts);
+  }
+
+  /** Drops the oldest events. A producer none of whose events is left leaves a position, which tells its consumers. */
+  #dropFor(bytes: number, counts: ReadonlyMap<number, Count>): number {
+    const ring = this.#ring;
+    const left = new Map<number, number>();
+    const hasRoom = (): boolean => ring.reserve(bytes + left.size * POSITION_BYTES) >= 0;
+    do {
+      ring.dropOldest(({ endpoint, raised, isPosition }) => {
+        if (!isPosition) this.#events.onDropped(endpoint, raised);
+        const newest = counts.get(endpoint)?.newest ?? raised;
+        if (raised === newest) left.set(endpoint, raised);
+      });
+      // In a queue that is too small for so many positions, consumers are told with the producers' next events.
+      if (ring.usedBytes === 0 && !hasRoom()) left.clear();
+    } while (!hasRoom());
+    for (const [endpoint, raised] of left)
+      if (ring.commitPosition(endpoint, raised, this.#port.posted)) this.#wake(false);
+    return ring.reserve(bytes);
   }
 
   #admit(): void {

@@ -5,8 +5,9 @@
  *   control: Int32 [0] bytes written, [1] the writer waits for room, [16] bytes read, [17] the reader sleeps; the bytes count
  *   up modulo 2^32, and each side's words lie in a cache line of their own. Data: records of
  *   [length u32][endpoint u32][raised u64][after u32][0 u32][length bytes, padded to 8]; length SKIP says that the next record is
- *   at the ring's start. The endpoint's highest bit marks an event whose producer waits for its consumers; `after` says how
- *   many requests its session had posted before, so that neither overtakes the other.
+ *   at the ring's start. The endpoint's highest bit marks an event whose producer waits for its consumers, the next one a position: no event,
+ *   but the count of the newest one, which was dropped. `after` says how many requests its session had posted before, so that neither
+ *   overtakes the other.
  *
  * The writer alone moves `written`. The reader moves `read`; where the queue's policy is to drop the oldest, so does the
  * writer, and both do it by compare-and-exchange: a reader copies records first and has them only if `read` is then still
@@ -17,10 +18,13 @@ const CONTROL_BYTES = 128;
 const RECORD_HEADER = 24;
 const SKIP = 0xffff_ffff;
 const SYNC = 0x8000_0000;
+const POSITION = 0x4000_0000;
 const WRITTEN = 0;
 const WANTED = 1;
 const READ = 16;
 const ASLEEP = 17;
+/** Bytes of a position's record. */
+export const POSITION_BYTES = RECORD_HEADER;
 /** Most records that are offered together: the object made of each lives until they are taken. */
 const OFFERED_RECORDS = 2048;
 
@@ -32,6 +36,8 @@ export interface RingRecord {
   /** The producer's own count of the event. */
   readonly raised: number;
   readonly sync: boolean;
+  /** Whether it is no event: the events up to `raised` that did not come were dropped. */
+  readonly isPosition: boolean;
   /** Requests that were posted before the event was raised, modulo 2^32. */
   readonly after: number;
   readonly start: number;
@@ -139,9 +145,22 @@ export class Ring {
    */
   commit(endpoint: number, raised: number, end: number, sync = false, after = 0): boolean {
     const at = this.#reserved;
-    const length = end - at - RECORD_HEADER;
+    return this.#commit(sync ? endpoint + SYNC : endpoint, raised, end - at - RECORD_HEADER, after);
+  }
+
+  /**
+   * Makes a producer's position the next record, where there is room.
+   *
+   * @returns as `commit`
+   */
+  commitPosition(endpoint: number, raised: number, after = 0): boolean {
+    return this.reserve(0) >= 0 && this.#commit(endpoint + POSITION, raised, 0, after);
+  }
+
+  #commit(tag: number, raised: number, length: number, after: number): boolean {
+    const at = this.#reserved;
     this.view.setUint32(at, length, true);
-    this.view.setUint32(at + 4, sync ? endpoint + SYNC : endpoint, true);
+    this.view.setUint32(at + 4, tag, true);
     this.view.setUint32(at + 8, raised % 0x1_0000_0000, true);
     this.view.setUint32(at + 12, Math.floor(raised / 0x1_0000_0000), true);
     this.view.setUint32(at + 16, after, true);
@@ -290,16 +309,26 @@ export function recordsIn(bytes: Uint8Array, view: DataView, from: number, to: n
 }
 
 function recordAt(bytes: Uint8Array, view: DataView, at: number, length: number): UsedRecord {
-  const record = { bytes, endpoint: 0, raised: 0, sync: false, after: 0, start: 0, end: 0 };
+  const record = {
+    bytes,
+    endpoint: 0,
+    raised: 0,
+    sync: false,
+    isPosition: false,
+    after: 0,
+    start: 0,
+    end: 0,
+  };
   readRecord(record, view, at, length);
   return record;
 }
 
 function readRecord(record: UsedRecord, view: DataView, at: number, length: number): void {
   const tag = view.getUint32(at + 4, true);
-  record.endpoint = tag % SYNC;
+  record.endpoint = tag % POSITION;
   record.raised = view.getUint32(at + 12, true) * 0x1_0000_0000 + view.getUint32(at + 8, true);
   record.sync = tag >= SYNC;
+  record.isPosition = (tag & POSITION) !== 0;
   record.after = view.getUint32(at + 16, true);
   record.start = at + RECORD_HEADER;
   record.end = at + RECORD_HEADER + length;

@@ -1,7 +1,7 @@
 import { JechoError } from "@jecho/shared";
 import type { EventsFrame, Position } from "@jecho/shared/internal";
 import type { ConsumerEndpoint } from "../endpoints/endpoint.ts";
-import type { Coverage, Lane } from "../outgoing/lane.ts";
+import type { Lane } from "../outgoing/lane.ts";
 import type { PostponedOutput } from "./postponed.ts";
 import { type Counting, keyOf, type Routes } from "./routes.ts";
 import type { SynchronousEvents } from "./synchronous.ts";
@@ -36,7 +36,7 @@ export interface ReceptionEvents {
 }
 
 /** A position in the counts of a producer's source; `after` and `through` are of the raw source, as in `Position`. */
-interface CountedPlace {
+export interface CountedPlace {
   /** Number at the gateway; 0 for one here. */
   readonly producer: number;
   readonly of: Counting;
@@ -112,6 +112,11 @@ export class Reception {
   #placeAt(entry: ConsumerEndpoint, at: CountedPlace): void {
     if (entry.past === undefined) return this.#place(entry, at);
     if (at.of.origin !== undefined) entry.past.begins(at.of.origin, at.through);
+    this.#placeBehind(entry, at);
+  }
+
+  /** Tells it a position behind what waits for it. */
+  #placeBehind(entry: ConsumerEndpoint, at: CountedPlace): void {
     const place = (): void => this.#placeAt(entry, at);
     entry.waiting.add(at.of.source.name, 0, place, place);
   }
@@ -135,18 +140,16 @@ export class Reception {
   }
 
   /** A modulator here begins to make this channel of a further source. */
-  begun(channel: number, { source, raised, coverage }: Lane): void {
-    if (coverage === undefined) return;
-    const at = placeIn(source, raised, coverage);
+  begun(channel: number, at: CountedPlace): void {
     for (const entry of this.#routes.get(channel)?.consumers ?? NOBODY)
       if (entry.past !== undefined) this.#placeAt(entry, at);
   }
 
-  /** The fate of events up to the lane's position is known, for a channel that is made here. */
-  stated(channel: number, { source, raised, coverage }: Lane): void {
+  /** The fate of events up to this place is known, for a channel that is raised or made here. */
+  stated(channel: number, at: CountedPlace): void {
     const route = this.#routes.get(channel);
-    if (route === undefined || coverage === undefined) return;
-    const at = placeIn(source, raised, coverage);
+    if (route === undefined) return;
+    for (const entry of route.replaying) this.#placeBehind(entry, at);
     for (const entry of route.coming) this.#placeLater(entry, at);
     for (const entry of route.consumers) if (entry.isApplications) this.#placeAt(entry, at);
   }
@@ -156,9 +159,9 @@ export class Reception {
     this.#hand(entry, frame, lane, 0);
   }
 
-  /** The fate of events up to the lane's position is known, for the past that is made for this consumer alone. */
-  statedFor(entry: ConsumerEndpoint, { source, raised, coverage }: Lane): void {
-    if (coverage !== undefined) this.#place(entry, placeIn(source, raised, coverage));
+  /** The same for the past that is made for this consumer alone. */
+  statedFor(entry: ConsumerEndpoint, at: CountedPlace): void {
+    this.#place(entry, at);
   }
 
   /** Events of this channel, or their raw events, were dropped: this process was too slow. */
@@ -339,10 +342,4 @@ function nameSource(
 /** Whether the consumer takes this process' events: a feed of modulators takes the events of one process alone. */
 function takes({ feed }: ConsumerEndpoint, process: number): boolean {
   return feed === undefined || feed.process === process;
-}
-
-/** The position of a lane of output that was made here. */
-function placeIn(source: TrackedSource, raised: number, coverage: Coverage): CountedPlace {
-  const of = { source, origin: coverage.source };
-  return { producer: 0, of, raised, after: coverage.start, through: coverage.through, agoMs: 0 };
 }

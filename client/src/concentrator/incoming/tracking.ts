@@ -94,6 +94,8 @@ interface Known {
   mayBeginEarlier: boolean;
   /** Incarnations of the modulators whose output was made of its events. */
   readonly makers: Few<bigint, true>;
+  /** Ordinal of the newest one's beginning among those of all sources. */
+  begun: number;
   /** Whether anything was made of its events, by the present modulator or one before it. */
   wasMade: boolean;
   /** Ordinal of the newest one of these whose output was handed on; 0 for none. */
@@ -155,8 +157,10 @@ export class Tracker {
   #since = performance.now();
   /** Whether a modulator has begun anew without its state, and the application has not been told. */
   hasRestarted = false;
-  /** Incarnations whose beginning was told as a restart: one makes events of several sources. */
-  readonly #toldMakers = new Set<bigint>();
+  /** Number of beginnings: an incarnation begins with each of its sources. */
+  #beginnings = 0;
+  /** Beginnings of incarnations that were told as restarts: for all its sources at once, unless another one made their events since. */
+  readonly #toldMakers = new Map<bigint, number>();
 
   /** @param before position of the one that this one replaces: events up to it do not come again, and none behind it are missing */
   constructor(before: Had = NOTHING) {
@@ -377,7 +381,7 @@ export class Tracker {
     if (origin !== undefined) {
       const maker = makerOf(source);
       origin.wasMade = true;
-      if (!origin.makers.has(maker)) this.#madeBy(maker, origin.makers);
+      if (!origin.makers.has(maker)) this.#madeBy(maker, origin);
     }
     const ordinal = origin?.makers.size ?? 0;
     this.#newest = { source, raised, origin, ordinal, heard: 0 };
@@ -385,10 +389,12 @@ export class Tracker {
   }
 
   /** A further incarnation of a modulator makes events of a raw source. */
-  #madeBy(maker: bigint, makers: Few<bigint, true>): void {
-    if (makers.size > 0 && !this.#toldMakers.has(maker)) {
+  #madeBy(maker: bigint, of: Known): void {
+    const { makers, begun } = of;
+    of.begun = ++this.#beginnings;
+    if (makers.size > 0 && (this.#toldMakers.get(maker) ?? 0) <= begun) {
       this.hasRestarted = true;
-      this.#toldMakers.add(maker);
+      this.#toldMakers.set(maker, of.begun);
       if (this.#toldMakers.size > MOST_INCARNATIONS) this.#toldMakers.clear();
     }
     if (makers.size >= MOST_INCARNATIONS) makers.clear();
@@ -409,6 +415,7 @@ export class Tracker {
         by: 0n,
         mayBeginEarlier,
         makers: new Few(),
+        begun: 0,
         wasMade: false,
         newest: 0,
         heard: 0,

@@ -1,4 +1,5 @@
 import type { EventsFrame } from "@jecho/shared/internal";
+import type { CountedPlace } from "../incoming/reception.ts";
 import { TrackedSource } from "../incoming/tracking.ts";
 
 /** Most bytes that a lane without a connection holds. */
@@ -134,6 +135,12 @@ export class Lane {
   get isBegun(): boolean {
     return this.raised > 0 || this.#unconfirmed.length > 0 || this.coverage !== undefined;
   }
+}
+
+/** The position of a lane, for consumers here. */
+export function placeOf({ source, raised, coverage }: Lane): CountedPlace {
+  const { source: origin, start: after = 0, through = 0 } = coverage ?? {};
+  return { producer: 0, of: { source, origin }, raised, after, through, agoMs: 0 };
 }
 
 /** A producer's two lanes: usual events, and urgent ones, which are counted separately because they overtake. */

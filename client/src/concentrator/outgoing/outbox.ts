@@ -14,6 +14,8 @@ import { MESSAGE_BYTES } from "./outgoing.ts";
 interface SentRun {
   readonly lane: Lane;
   readonly raised: number;
+  /** Count of the newest event before it that was not dropped; that of the event before it, where undefined. */
+  readonly behind?: number;
   readonly after?: number;
 }
 
@@ -135,8 +137,8 @@ export class Outbox {
     // A process that begins to raise on many channels states all its positions in one message.
     const positions: Uint8Array[] = [];
     for (const run of runs) {
-      const { lane } = run;
-      if (!lane.isPlaced) positions.push(encodeControl(placing(lane, run.raised - 1, run.after)));
+      const { lane, raised, behind = raised - 1, after } = run;
+      if (!lane.isPlaced) positions.push(encodeControl(placing(lane, behind, after)));
       lanes.push(lane);
     }
     if (positions.length > 0) this.#link.sendMessage(positions);
@@ -233,8 +235,9 @@ export class Outbox {
       frames.map(frame => frame.raw()),
       frames.map(({ raised, after }) => ({ lane, raised, after })),
     );
-    // Its modulator may have been through more without letting anything pass.
-    if (lane.coverage?.isBehind) this.place(lane);
+    // Its modulator may have been through more without letting anything pass, or later events were dropped.
+    const last = frames.at(-1) as EventsFrame;
+    if (lane.coverage?.isBehind || lane.raised >= last.raised + last.count) this.place(lane);
     return frames;
   }
 }

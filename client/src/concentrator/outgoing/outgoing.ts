@@ -24,6 +24,8 @@ export interface RaisedRun extends Stretch {
   readonly sync: boolean;
   /** Count of the first event. */
   readonly raised: number;
+  /** Count of the newest event before it that was not dropped. */
+  readonly behind: number;
   /** Offset of the run's frame in its message. */
   start: number;
 }
@@ -72,6 +74,8 @@ export interface RunTaker {
   send(message: OutgoingMessage): void;
   /** Keeps a run in this process that no remote consumer wants, or that is too large for the gateway. */
   keep(run: RaisedRun): void;
+  /** The producer's events up to this one that did not come were dropped. */
+  skip(producer: ProducerEndpoint, raised: number): void;
 }
 
 /** Size at which a message is closed; a single event may be larger. */
@@ -103,6 +107,12 @@ export function gatherRuns(
       producer = found?.is === "producer" ? found : undefined;
     }
     if (producer === undefined) continue;
+    if (record.isPosition) {
+      send(wanted.close(), taker);
+      keep(quiet.close(), taker);
+      taker.skip(producer, record.raised);
+      continue;
+    }
     const lane = isUrgent ? producer.lanes.urgent : producer.usual;
     const size = SINGLE_BYTES + record.end - record.start;
     if (producer.elsewhere > 0 && size <= mostBytes) {
@@ -182,6 +192,7 @@ class OpenRuns {
         lane,
         sync,
         raised,
+        behind: run === undefined ? lane.raised : run.raised + run.end - 1,
         bytes,
         bounds: boundsOf(start, end),
         first: 0,

@@ -12,7 +12,7 @@ import type { Routes } from "../incoming/routes.ts";
 import type { SynchronousEvents } from "../incoming/synchronous.ts";
 import type { Link } from "../link.ts";
 import type { Hold } from "./hold.ts";
-import type { Lane } from "./lane.ts";
+import { type Lane, placeOf } from "./lane.ts";
 import type { MessageMemory } from "./message-memory.ts";
 import type { Outbox } from "./outbox.ts";
 import {
@@ -81,6 +81,7 @@ export class Raising {
       room: bytes => memory.take(bytes),
       send: message => this.#send(message),
       keep: run => this.#raiseQuietly(run),
+      skip: (producer, raised) => this.#skip(producer, raised),
     };
     this.#outbox = parts.outbox;
     this.#hold = parts.hold;
@@ -141,9 +142,9 @@ export class Raising {
   #send({ bytes, view, runs }: OutgoingMessage): void {
     const isOwn = !runs.some(({ producer }) => this.#concerns(producer));
     const sent = this.#outbox.gather(bytes, runs, isOwn);
-    for (const { producer, lane, sync, start } of runs) {
-      if (!sent || sync || (!isOwn && this.#concerns(producer)))
-        this.#raise(producer, lane, EventsFrame.at(bytes, start, view), sent);
+    for (const run of runs) {
+      if (!sent || run.sync || (!isOwn && this.#concerns(run.producer)))
+        this.#raise(run, EventsFrame.at(bytes, run.start, view), sent);
     }
   }
 
@@ -160,17 +161,18 @@ export class Raising {
   }
 
   /** Hands one run to the consumers and modulators of this process. */
-  #raise(producer: ProducerEndpoint, lane: Lane, frame: EventsFrame, sent: boolean): void {
-    const { id: endpoint, listener, channel, elsewhere } = producer;
+  #raise({ producer, lane, raised, behind }: RaisedRun, frame: EventsFrame, sent: boolean): void {
+    const { id: endpoint, listener, channel, channelNumber, elsewhere } = producer;
     const of = provenanceOf(lane, frame);
     if (producer.open === undefined || (elsewhere > 0 && !sent)) {
       // An urgent event is never waited for, and has another count.
-      const raised = frame.isUrgent ? Number.NEGATIVE_INFINITY : frame.raised;
-      listener.notify({ is: "dropped", endpoint, raised, events: frame.count });
+      const first = lane.urgent ? Number.NEGATIVE_INFINITY : raised;
+      listener.notify({ is: "dropped", endpoint, raised: first, events: frame.count });
       return;
     }
     for (const consumer of this.#index.owed.get(channel) ?? [])
       if (consumer.modulator === undefined) this.#reception.raisedBefore(consumer, frame, lane);
+    if (behind < raised - 1) this.#reception.stated(channelNumber, { ...placeOf(lane), raised: behind });
     this.#traced?.begin(of);
     if (!frame.isSync) {
       this.#reception.raised(frame, lane);
@@ -178,10 +180,25 @@ export class Raising {
       this.#feeds.raised(frame, undefined, of);
       return;
     }
-    const name = this.#synchronous.begin(producer, frame.raised, sent ? frame : undefined);
+    const name = this.#synchronous.begin(producer, raised, sent ? frame : undefined);
     this.#feeds.raised(frame, name, of);
     this.#reception.raised(frame, lane, outcome => this.#synchronous.settle(name, outcome));
     if (!this.#modulation.runs.enqueue(channel, frame, of, name)) this.#synchronous.settle(name);
+  }
+
+  /** The events up to this one that did not come were dropped in their queue. */
+  #skip({ usual: lane, channel, channelNumber, elsewhere }: ProducerEndpoint, raised: number): void {
+    if (raised <= lane.raised) return;
+    // Whoever begins to listen later is told the position then.
+    const isHeardElsewhere = elsewhere > 0 && lane.isAddressed && this.#link.isLive;
+    if (isHeardElsewhere && !lane.isPlaced) this.#outbox.place(lane);
+    this.#reception.stated(channelNumber, placeOf(lane));
+    lane.raised = raised;
+    if (isHeardElsewhere) this.#outbox.place(lane);
+    this.#reception.stated(channelNumber, placeOf(lane));
+    const none = { source: lane.source, after: raised, through: raised };
+    this.#modulation.runs.pass(channel, none);
+    this.#feeds.passed(channelNumber, none);
   }
 
   /** An event too large for the gateway is not sent, as without a connection. */
@@ -201,8 +218,7 @@ export class Raising {
     if (producer.elsewhere > 0) return this.#refuse(run);
     const lent = new LentRun(headerOf(run), run);
     const of = provenanceOf(lane, { raised, count: lent.count });
-    if (this.#isHeard(producer) || producer.open === undefined)
-      return this.#raise(producer, lane, lent.frame(), false);
+    if (this.#isHeard(producer) || producer.open === undefined) return this.#raise(run, lent.frame(), false);
     this.#traced?.begin(of);
     if (!sync) {
       this.#modulation.runs.enqueue(channel, lent, of);

@@ -162,6 +162,28 @@ test("MOE-11: a restart is told whichever lane shows it, also where the new stat
   expect(tracker.hasRestarted).toBe(true);
 });
 
+test("MOE-11: a state that was told of for one source is told of again where another one made the events in between", () => {
+  const tracker = new Tracker();
+  const [first, second] = [new TrackedSource(8n, false), new TrackedSource(9n, false)];
+  const told = [
+    [1n, first],
+    [1n, second],
+    // The consumer takes the place of both, which is one restart.
+    [2n, first],
+    [2n, second],
+    [3n, second],
+    // The first gets yet another one, and then that of the second, whose beginning was told before this one's.
+    [4n, first],
+    [3n, first],
+  ] as const;
+  const restarts = told.map(([incarnation, raw], i) => {
+    tracker.hasRestarted = false;
+    tracker.place(new TrackedSource((incarnation << 32n) | raw.id, false), 0, raw, i, i);
+    return tracker.hasRestarted;
+  });
+  expect(restarts).toEqual([false, false, true, false, true, true, true]);
+});
+
 test("MOE-11: who goes on behind a place is told of a restart whose events had not come there", () => {
   const [first, second, raw] = sourcesOf(1n << 32n, 2n << 32n, 9n << 32n);
   const before = new Tracker();

@@ -346,6 +346,10 @@ export class HostBacklog {
     oldest.unsent = 0;
     this.#trim(channel, runs);
     for (const _ of missing) this.seen(oldest);
+    for (const passed of oldest.passed) this.pass(channel, passed);
+    // A later run tells what is missing before it. Where none waits, the source may raise nothing more.
+    const { of } = oldest;
+    if (of !== undefined && !runs.hasOf(of.source)) this.pass(channel, { ...of, after: of.through });
     return true;
   }
 }

@@ -74,6 +74,11 @@ export class WaitingRuns {
     return this.#runs.slice(place - this.#first);
   }
 
+  /** Whether one of them is of this source. */
+  hasOf({ id, urgent }: Provenance["source"]): boolean {
+    return this.#runs.some(({ of }) => of?.source.id === id && of.source.urgent === urgent);
+  }
+
   /** Forgets the oldest ones that were sent to all their modulators. @returns their bytes */
   trim(): number {
     let sent = 0;
