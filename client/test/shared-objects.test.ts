@@ -301,6 +301,33 @@ test("OBJ-11: what a master changed while nothing of it reached the gateway is a
   expect([first.isMaster, heir.isMaster]).toEqual([false, true]);
 });
 
+test("OBJ-11: what the master changes before the answer of the next gateway comes reaches the others, and so does what follows", async () => {
+  await using rig = await startRig();
+  const { port } = rig.gateway;
+  const session = rig.session();
+  const object = session.share<Linked>(START);
+  await object.ready();
+  const interrupted = whenState(session, "reconnecting");
+  await rig.gateway.close();
+  await interrupted;
+  const back = whenState(session, "live");
+  await using _again = await startRig({ port });
+  await back;
+  // The gateway has the opening and these changes before the master hears of either.
+  const heard = Promise.withResolvers<void>();
+  const stop = object.onChange(() => heard.resolve());
+  for (let x = 1; x <= 20; x++) {
+    object.update({ x });
+    await Promise.resolve();
+  }
+  await heard.promise;
+  stop();
+  const second = await rig.session().attach<Linked>(object.id);
+  await expect.poll(() => second.state.x).toBe(20);
+  object.update({ y: 1 });
+  await expect.poll(() => second.state).toEqual({ x: 20, y: 1, by: "" });
+});
+
 test("OBJ-11: what two copies changed at two gateways that never knew both is all there at a third one", async () => {
   await using rig = await startRig();
   const { port, address } = rig.gateway;

@@ -140,6 +140,11 @@ export class ConsumerParty {
     return this.#seats.every(({ state, isOpening }) => !isOpening && state?.state === "live");
   }
 
+  /** Whether the gateway may have no connection to them now: it is cut, or was ended because they did not keep up. */
+  get mayBeAway(): boolean {
+    return this.cutter.refuses || this.#way.slow === "disconnect";
+  }
+
   /** How they are doing that are not live. */
   get away(): string[] {
     return this.#seats

@@ -237,7 +237,7 @@ async function restartGateway(
   const awayMs = random.pick([0, 300, 2000]);
   await world.exclusively(gateway, async () => {
     // The next home of a cluster's channels has nothing of their past, and the next gateway has nothing for consumers that are away.
-    const isAway = world.consumers.some(({ cutter }) => cutter.refuses);
+    const isAway = world.consumers.some(({ mayBeAway }) => mayBeAway);
     const isOrderly = await gateway.end(signal);
     world.gatewayEnds(isOrderly && world.gateways.length === 1 && !isAway);
     await delay(awayMs);

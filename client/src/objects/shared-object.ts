@@ -233,10 +233,11 @@ export class SharedObject<S extends object = object> implements SharedReference 
       const isNews = state !== "" && (isNewTerm || version >= this.#version);
       if (isNews) {
         this.#base = JSON.parse(state) as S;
-        this.#version = version;
+        // The gateway may have had later versions of the master's meanwhile: none of its further ones is less.
+        this.#version = master ? Math.max(version, this.#version) : version;
         this.#by = by;
       }
-      this.#newest = version;
+      this.#newest = master ? this.#version : version;
       const upTo = commonOf(terms, this.#terms);
       for (const [name, own] of this.#own) {
         if (isNews && own.write <= write) {
