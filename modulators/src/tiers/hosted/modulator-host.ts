@@ -315,6 +315,7 @@ export class ModulatorHost implements Tier {
       this.#roster.allLeft();
       this.#outstanding.clear();
       this.#backlog.clear();
+      this.#settle();
     });
   }
 

@@ -109,3 +109,22 @@ test.each([
 test("MOE-25: a host that lets events through for another modulator than the one at work is ended", async () => {
   expect(await outcomeOf(lying([0, EVENTS], DERIVED + 1))).toBe("MODULATOR_FAILED");
 });
+
+test("who waits for modulators that were removed waits no longer than there is a host", async () => {
+  // It takes longer to begin than a host without modulators is kept.
+  const carrier: CarrierKind = {
+    hungMs: 60_000,
+    start: () => ({ pid: undefined, send() {}, finish() {}, kill() {}, hold() {} }),
+  };
+  const host = new ModulatorHost({ carrier, idleMs: 1 });
+  const installed = host.install({
+    derived: DERIVED,
+    channel: CHANNEL,
+    schema: undefined,
+    modulator: modulatorTable(fifo().modulator),
+  });
+  const settled = host.settled();
+  host.remove(DERIVED);
+  await expect(installed).rejects.toMatchObject({ code: "CLOSED" });
+  await settled;
+});
