@@ -194,8 +194,9 @@ export class Tracker {
     // Events that were gathered at the modulator's former place would be out of order, since output of its present place was handed on.
     else if (reached.ordinal < known.newest && after === through) return { had: count, missing: count };
     const gap = Math.max(0, after - known.through);
-    // The missing run accounts for no more than this one does: some of the events that this one accounts for were lost.
-    const missing = raised > last + 1 && gap === 0 ? Math.max(1, through - known.through) : gap;
+    // The missing run accounts for no more than this one does: some of the events that this one accounts for were lost. What was gathered accounts for none.
+    const lost = gap === 0 ? raised - last - 1 : 0;
+    const missing = lost <= 0 ? gap : after === through ? lost : Math.max(1, through - known.through);
     // A stretch that is told as missing is known before its last run is there.
     reach(known, source, missing > gap ? through : accounted);
     return { had: Math.max(0, Math.min(count, last + 1 - raised)), missing };
