@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { fifo, modulatorKey, viewFilter } from "@jecho/modulators";
 import { modulatorTable } from "@jecho/modulators/internal";
 import { expect, test, vi } from "vitest";
-import { BASE, grid, layerOf } from "./grid.ts";
-import { modulator, Rig, USUAL } from "./rig.ts";
+import { BASE, encodeEvents, grid, layerOf, runOf } from "./grid.ts";
+import { modulator, Rig, SOURCE, USUAL } from "./rig.ts";
 
 const VIEW = { firstLayer: 0, lastLayer: 0, south: -90, north: 90, west: -180, east: 180, stride: 1 };
 
@@ -279,4 +279,25 @@ test("PROV-1: where what was dropped was a source's newest, its position says so
   await rig.settled();
   const ofSilent = rig.seen.filter(({ of }) => of.source.id === silent.id);
   expect(ofSilent.map(({ of }) => [of.after, of.through])).toEqual([[through, through]]);
+});
+
+test.each([
+  ["that waits, a call gets as many runs as it can", false],
+  ["that another modulator had before, a call gets one run, and the output divides as it did", true],
+])("PROV-7: of input %s", async (_, isAgain) => {
+  await using rig = new Rig();
+  const derived = await rig.install(modulator(""));
+  const runs = 200;
+  for (let after = 0; after < runs; after++) {
+    const run = runOf(encodeEvents([layerOf(after, 0)]));
+    if (isAgain) run.goAgain();
+    rig.host.enqueue(run, undefined, { source: SOURCE, after, through: after + 1 });
+  }
+  await rig.settled();
+  const frames = rig.frames(derived);
+  expect(frames.reduce((sum, { count }) => sum + count, 0)).toBe(runs);
+  if (isAgain) expect(frames.map(({ count }) => count)).toEqual(Array.from({ length: runs }, () => 1));
+  else expect(frames.length).toBeLessThan(runs);
+  // A modulator behind this one takes it likewise.
+  expect(frames.every(frame => frame.isAgain === isAgain)).toBe(true);
 });

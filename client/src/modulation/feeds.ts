@@ -207,10 +207,10 @@ export class Feeds {
   ): void {
     const { feedName } = entry;
     if (!this.#feeds.has(feedName)) return;
-    const isOlder = frame.epoch !== entry.open?.epoch;
-    const run = first > 0 ? sliceRun(frame, first) : isOlder ? frame.copy() : frame;
-    // A consumer that comes back later may have what an earlier gateway's modulator made of it.
-    if (isOlder) run.goAgain();
+    // Of its past, and at an earlier gateway, consumers may have what another modulator made.
+    const isAgain = entry.open?.is === "replaying" || frame.epoch !== entry.open?.epoch;
+    const run = first > 0 ? sliceRun(frame, first) : isAgain ? frame.copy() : frame;
+    if (isAgain) run.goAgain();
     const { channel, producer, raised, count } = run;
     const of = counting && provenanceOf(counting, run, missing);
     if (of !== undefined)

@@ -19,7 +19,7 @@ import {
 
 /** Flag of a derived run: the same call of the modulator made further runs, the last of which accounts for what the call was given. */
 export const FLAG_PART = 4;
-/** Flag of a run that an earlier gateway may have passed on: modulators take it by itself, for what was made of it then was made of it alone. */
+/** Flag of a run of which consumers may have what another modulator made: modulators take it by itself, for the output is to divide as it did then. */
 const FLAG_AGAIN = 8;
 
 const NO_VERSIONS: readonly number[] = [];
@@ -146,7 +146,7 @@ export class EventsFrame {
     this.#flag(FLAG_SYNC, false);
   }
 
-  /** Sets flag 8: an earlier gateway may have passed the run on. */
+  /** Sets flag 8: consumers may have what another modulator made of the run. */
   goAgain(): void {
     this.#flag(FLAG_AGAIN, true);
   }
@@ -181,7 +181,7 @@ export class EventsFrame {
     return (this.flags & FLAG_PART) !== 0;
   }
 
-  /** Whether an earlier gateway may have passed the run on. */
+  /** Whether consumers may have what another modulator made of the run. */
   get isAgain(): boolean {
     return (this.flags & FLAG_AGAIN) !== 0;
   }

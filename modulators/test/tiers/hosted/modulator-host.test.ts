@@ -116,7 +116,7 @@ test("who waits for modulators that were removed waits no longer than there is a
     hungMs: 60_000,
     start: () => ({ pid: undefined, send() {}, finish() {}, kill() {}, hold() {} }),
   };
-  const host = new ModulatorHost({ carrier, idleMs: 1 });
+  const host = new ModulatorHost({ carrier, idleMs: 1, onEvents() {}, onRemoved() {} });
   const installed = host.install({
     derived: DERIVED,
     channel: CHANNEL,
