@@ -1,4 +1,4 @@
-import { connect, type Modulator, type QueueOptions, type } from "@jecho/client";
+import { connect, type EventPlace, type Modulator, type QueueOptions, type } from "@jecho/client";
 import { startCutter } from "@jecho/e2e/cutter";
 import { describe, expect, test } from "vitest";
 import { PLACES, rigAt } from "./placement-rig.ts";
@@ -79,6 +79,49 @@ test("SLOW-1: a slow consumer loses the oldest, is told how many, and harms nobo
     await expect.poll(() => the.seen.at(-1)?.n).toBe(n);
   }
   expect(the.slow.stats.missed).toBe(missed);
+});
+
+test("DEL-4, DEL-9: who goes on where a consumer was that had an urgent event gets what that had passed", async () => {
+  await using rig = await startRig();
+  await using cutter = await startCutter(rig.gateway.address);
+  await using session = connect(cutter.address, { backoff: { firstMs: 20, mostMs: 100 } });
+  const [events, urgent] = [300, 1000];
+  const queue = { limitBytes: 64 << 20 };
+  const seen: number[] = [];
+  const left = Promise.withResolvers<EventPlace | undefined>();
+  const first = await session.channel("a", Block).subscribe(
+    ({ n }) => {
+      seen.push(n);
+      if (n !== urgent) return;
+      left.resolve(first.place);
+      void first.close();
+    },
+    { queue },
+  );
+  const quick = await numbersOf(rig, "a", Block);
+  const history = { events: 2 * events };
+  const producer = await rig.session().channel("a", Block).produce({ history });
+  await expect.poll(() => producer.demand.total).toBeGreaterThan(1);
+  cutter.stall();
+  for (let n = 1; n <= events; n++) {
+    producer.publish({ n, key: 0, payload: PAYLOAD });
+    if (n % 50 === 0) await quick.take(n);
+  }
+  producer.publishUrgent({ n: urgent, key: 0, payload: PAYLOAD.subarray(1) });
+  // Nobody is left to say how many there were.
+  await producer.close();
+  cutter.flow();
+  const from = await left.promise;
+  expect(seen.length).toBeLessThan(events);
+  const second = await session
+    .channel("a", Block)
+    .subscribe(({ n }) => void seen.push(n), { queue, ...(from && { from }) });
+  await expect.poll(() => seen.length).toBeGreaterThan(events);
+  expect(seen.toSorted((a, b) => a - b)).toEqual([
+    ...Array.from({ length: events }, (_, i) => i + 1),
+    urgent,
+  ]);
+  expect(second.stats.missed).toBe(0);
 });
 
 test.each<[string, QueueOptions["whenFull"], Modulator | undefined]>([

@@ -315,11 +315,8 @@ export class Consumer<T> {
     source?.begin(frame);
     const traced = this.#tracing === undefined ? undefined : source?.traced(this.channel);
     for (let i = first; i < frame.count && !this.#isClosed; i++) {
-      const info = { seq: seq === 0 ? 0 : seq + i, epoch, producer, by, parameters, versions, type: writer };
-      if (seq !== 0) {
-        this.#epoch = epoch;
-        this.#seq = info.seq;
-      }
+      const info = { seq: seq && seq + i, epoch, producer, by, parameters, versions, type: writer };
+      this.#goesBehind(frame, i);
       source?.handled(i);
       const awaited = isSync ? awaitedEvent(frame, i) : undefined;
       try {
@@ -334,13 +331,17 @@ export class Consumer<T> {
     }
   }
 
+  /** The consumer's place is behind this event of a run, unless that is urgent: it may have passed others, which are still to come. */
+  #goesBehind({ epoch, seq, isUrgent }: EventsFrame, i: number): void {
+    if (seq === 0 || (isUrgent && this.#seq > 0)) return;
+    this.#epoch = epoch;
+    this.#seq = seq + i;
+  }
+
   /** Discards events of a type that this consumer cannot read: the consumer goes on behind them, and nobody waits for them. */
   #discard(frame: EventsFrame, first: number, mismatch: Mismatch): void {
-    const { seq, epoch, count, isSync } = frame;
-    if (seq !== 0 && first < count) {
-      this.#epoch = epoch;
-      this.#seq = seq + count - 1;
-    }
+    const { count, isSync } = frame;
+    if (first < count) this.#goesBehind(frame, count - 1);
     const source = this.#sources.of(frame);
     source?.begin(frame);
     source?.handled(count - 1);

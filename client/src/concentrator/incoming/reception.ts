@@ -112,11 +112,6 @@ export class Reception {
   #placeAt(entry: ConsumerEndpoint, at: CountedPlace): void {
     if (entry.past === undefined) return this.#place(entry, at);
     if (at.of.origin !== undefined) entry.past.begins(at.of.origin, at.through);
-    this.#placeBehind(entry, at);
-  }
-
-  /** Tells it a position behind what waits for it. */
-  #placeBehind(entry: ConsumerEndpoint, at: CountedPlace): void {
     const place = (): void => this.#placeAt(entry, at);
     entry.waiting.add(at.of.source.name, 0, place, place);
   }
@@ -149,7 +144,6 @@ export class Reception {
   stated(channel: number, at: CountedPlace): void {
     const route = this.#routes.get(channel);
     if (route === undefined) return;
-    for (const entry of route.replaying) this.#placeBehind(entry, at);
     for (const entry of route.coming) this.#placeLater(entry, at);
     for (const entry of route.consumers) if (entry.isApplications) this.#placeAt(entry, at);
   }
@@ -198,6 +192,8 @@ export class Reception {
 
   #arrivedFor(entry: ConsumerEndpoint, frame: EventsFrame, of: Counting | undefined, process: number): void {
     this.#handTo(entry, frame, of, process);
+    // An urgent run may have passed others, which are still to come.
+    if (frame.isUrgent) return;
     entry.epoch = frame.epoch;
     entry.seq = frame.seq + frame.count - 1;
   }
