@@ -207,7 +207,7 @@ export class Feeds {
   ): void {
     const { feedName } = entry;
     if (!this.#feeds.has(feedName)) return;
-    // Of its past, and at an earlier gateway, consumers may have what another modulator made.
+    // Consumers may have what another modulator made of a feed's past, or at an earlier gateway.
     const isAgain = entry.open?.is === "replaying" || frame.epoch !== entry.open?.epoch;
     const run = first > 0 ? sliceRun(frame, first) : isAgain ? frame.copy() : frame;
     if (isAgain) run.goAgain();

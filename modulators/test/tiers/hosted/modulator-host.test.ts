@@ -111,7 +111,7 @@ test("MOE-25: a host that lets events through for another modulator than the one
 });
 
 test("who waits for modulators that were removed waits no longer than there is a host", async () => {
-  // It takes longer to begin than a host without modulators is kept.
+  // This host takes longer to begin than one without modulators is kept.
   const carrier: CarrierKind = {
     hungMs: 60_000,
     start: () => ({ pid: undefined, send() {}, finish() {}, kill() {}, hold() {} }),
