@@ -1,4 +1,4 @@
-import { type EventsFrame, Few, type SourcePlace } from "@jecho/shared/internal";
+import type { EventsFrame, SourcePlace } from "@jecho/shared/internal";
 
 /** A lane of some producer, as consumers know it: the same over connections. */
 export class TrackedSource {
@@ -92,13 +92,15 @@ interface Known {
   by: bigint;
   /** Whether nothing was made of its events or told as missing yet. The first output may then begin earlier, where others were there before. */
   mayBeginEarlier: boolean;
-  /** Incarnations of the modulators whose output was made of its events. */
-  readonly makers: Few<bigint, true>;
-  /** Ordinal of the newest one's beginning among those of all sources. */
+  /** The incarnation of a modulator that makes its newest events' output. */
+  maker: bigint | undefined;
+  /** Number of times that another incarnation took over; 0 while there was none. */
+  turn: number;
+  /** Ordinal of the newest one of these among those of all sources. */
   begun: number;
   /** Whether anything was made of its events, by the present modulator or one before it. */
   wasMade: boolean;
-  /** Ordinal of the newest one of these whose output was handed on; 0 for none. */
+  /** The newest turn of which output was handed on; 0 for none. */
   newest: number;
   heard: number;
 }
@@ -109,8 +111,8 @@ interface Reached {
   raised: number;
   /** A derived source's position in its raw source. */
   readonly origin: Known | undefined;
-  /** Its ordinal among those that are made of this raw source. */
-  readonly ordinal: number;
+  /** The raw source's turn in which this one was made of it; 0 for none yet. */
+  turn: number;
   heard: number;
 }
 
@@ -157,9 +159,9 @@ export class Tracker {
   #since = performance.now();
   /** Whether a modulator has begun anew without its state, and the application has not been told. */
   hasRestarted = false;
-  /** Number of beginnings: an incarnation begins with each of its sources. */
+  /** Number of beginnings: an incarnation begins with each of its sources, and again where another one made its events meanwhile. */
   #beginnings = 0;
-  /** Beginnings of incarnations that were told as restarts: for all its sources at once, unless another one made their events since. */
+  /** Beginnings of incarnations that were told as restarts: for all sources at once, unless another one made their events since. */
   readonly #toldMakers = new Map<bigint, number>();
 
   /** @param before position of the one that this one replaces: events up to it do not come again, and none behind it are missing */
@@ -190,9 +192,10 @@ export class Tracker {
     }
     if (isRepeated(known, source, run)) return { had: count, missing: 0 };
     const { after, through, accounted } = run;
-    if (through > known.through || reached.ordinal > known.newest) known.newest = reached.ordinal;
+    if (through > known.through || reached.turn === 0) this.#takeTurn(reached, known);
     // Events that were gathered at the modulator's former place would be out of order, since output of its present place was handed on.
-    else if (reached.ordinal < known.newest && after === through) return { had: count, missing: count };
+    else if (reached.turn < known.newest && after === through) return { had: count, missing: count };
+    known.newest = Math.max(known.newest, reached.turn);
     const gap = Math.max(0, after - known.through);
     // The missing run accounts for no more than this one does: some of the events that this one accounts for were lost. What was gathered accounts for none.
     const lost = gap === 0 ? raised - last - 1 : 0;
@@ -207,11 +210,12 @@ export class Tracker {
     const before = this.#before.of(source);
     const known = origin && this.#knownOf(origin, run.after);
     if (known !== undefined) beginAt(known, run.after);
-    this.#enter(source, Math.max(raised + count - 1, before), known);
+    const reached = this.#enter(source, Math.max(raised + count - 1, before), known);
     const had = Math.max(0, Math.min(count, before + 1 - raised));
     if (known === undefined) return { had, missing: this.#hasBeenAway && before === 0 ? raised - 1 : 0 };
     if (isRepeated(known, source, run)) return { had: count, missing: 0 };
-    known.newest = known.makers.size;
+    this.#takeTurn(reached, known);
+    known.newest = known.turn;
     const missing = Math.max(0, run.after - known.through);
     reach(known, source, run.accounted);
     return { had, missing };
@@ -240,7 +244,7 @@ export class Tracker {
       if (missing > 0) known.mayBeginEarlier = false;
       return missing;
     }
-    const reached = this.#of(source);
+    let reached = this.#of(source);
     if (origin !== undefined) {
       const isKnown = this.#hasBeenAway || this.#known.get(origin.name) !== undefined;
       const known = reached?.origin ?? this.#knownOf(origin, through);
@@ -250,9 +254,10 @@ export class Tracker {
       // The raw events of gathered output were accounted for before. Each missing event stands for at least one of them.
       const gathered = isBroken && through <= known.through ? raised - (reached?.raised ?? raised) : 0;
       const missing = Math.max(gathered, (isBroken ? through : after) - known.through);
-      reach(known, source, through);
-      if (reached === undefined) this.#enter(source, raised, known);
+      if (reached === undefined) reached = this.#enter(source, raised, known);
       else reached.raised = Math.max(reached.raised, raised);
+      if (through > known.through || reached.turn === 0) this.#takeTurn(reached, known);
+      reach(known, source, through);
       return missing;
     }
     if (reached === undefined) {
@@ -306,14 +311,16 @@ export class Tracker {
         origin === 0n ? undefined : this.#knownOf(new TrackedSource(origin, urgent), Number(through));
       const of = new TrackedSource(source, urgent);
       // A modulator that has made nothing yet begins here: its first events may be told as a restart.
-      if (known === undefined || raised > 0n)
-        this.#enter(of, Math.max(Number(raised), this.#before.of(of)), known);
+      if (known === undefined || raised > 0n) {
+        const reached = this.#enter(of, Math.max(Number(raised), this.#before.of(of)), known);
+        if (known !== undefined) this.#takeTurn(reached, known);
+      }
       // A consumer that has a modulator by now goes on behind this event, too.
       if (known === undefined) this.#knownOf(of, Number(raised)).mayBeginEarlier = false;
       if (known !== undefined) {
         known.mayBeginEarlier = false;
         known.wasMade = true;
-        known.newest = known.makers.size;
+        known.newest = known.turn;
         if (Number(through) >= known.through) known.by = source;
         reach(known, of, Number(through));
       }
@@ -378,28 +385,31 @@ export class Tracker {
     return reached;
   }
 
-  #enter(source: TrackedSource, raised: number, origin: Known | undefined): void {
-    if (origin !== undefined) {
-      const maker = makerOf(source);
-      origin.wasMade = true;
-      if (!origin.makers.has(maker)) this.#madeBy(maker, origin);
-    }
-    const ordinal = origin?.makers.size ?? 0;
-    this.#newest = { source, raised, origin, ordinal, heard: 0 };
-    this.#reached.set(source.name, this.#newest);
+  #enter(source: TrackedSource, raised: number, origin: Known | undefined): Reached {
+    if (origin !== undefined) origin.wasMade = true;
+    const reached: Reached = { source, raised, origin, turn: 0, heard: 0 };
+    this.#newest = reached;
+    this.#reached.set(source.name, reached);
+    return reached;
   }
 
-  /** A further incarnation of a modulator makes events of a raw source. */
-  #madeBy(maker: bigint, of: Known): void {
-    const { makers, begun } = of;
-    of.begun = ++this.#beginnings;
-    if (makers.size > 0 && (this.#toldMakers.get(maker) ?? 0) <= begun) {
-      this.hasRestarted = true;
-      this.#toldMakers.set(maker, of.begun);
-      if (this.#toldMakers.size > MOST_INCARNATIONS) this.#toldMakers.clear();
+  /** The incarnation of a modulator that makes this derived source makes the output of its raw source's newest events. */
+  #takeTurn(reached: Reached, of: Known): void {
+    if (reached.turn === of.turn && of.turn > 0) return;
+    const maker = makerOf(reached.source);
+    if (maker !== of.maker) {
+      const { begun } = of;
+      of.begun = ++this.#beginnings;
+      // The state of one that made events before lacks those that another one had meanwhile.
+      if (of.turn > 0 && (this.#toldMakers.get(maker) ?? 0) <= begun) {
+        this.hasRestarted = true;
+        this.#toldMakers.set(maker, of.begun);
+        if (this.#toldMakers.size > MOST_INCARNATIONS) this.#toldMakers.clear();
+      }
+      of.maker = maker;
+      of.turn++;
     }
-    if (makers.size >= MOST_INCARNATIONS) makers.clear();
-    makers.set(maker, true);
+    reached.turn = of.turn;
   }
 
   /**
@@ -415,7 +425,8 @@ export class Tracker {
         through,
         by: 0n,
         mayBeginEarlier,
-        makers: new Few(),
+        maker: undefined,
+        turn: 0,
         begun: 0,
         wasMade: false,
         newest: 0,

@@ -186,6 +186,24 @@ test("MOE-11: a state that was told of for one source is told of again where ano
   expect(restarts).toEqual([false, false, true, false, true, true, true]);
 });
 
+test("MOE-11: a modulator that makes a source's events again after another one had is told, too: its state lacks these", () => {
+  const tracker = new Tracker();
+  const [first, second, raw] = sourcesOf(1n << 32n, 2n << 32n, 9n << 32n);
+  const told = (take: () => unknown): boolean => {
+    tracker.hasRestarted = false;
+    take();
+    return tracker.hasRestarted;
+  };
+  expect(told(() => tracker.take(first, run(1, 5, 0, 5), raw))).toBe(false);
+  expect(told(() => tracker.take(second, run(1, 5, 5, 10), raw))).toBe(true);
+  // What the first one still owes of the events before that, and says of them, is no return.
+  expect(told(() => tracker.place(first, 6, raw, 5, 9))).toBe(false);
+  expect(told(() => tracker.take(first, run(7, 1, 9, 9), raw))).toBe(false);
+  expect(told(() => tracker.take(first, run(8, 1, 10, 11), raw))).toBe(true);
+  expect(told(() => tracker.take(first, run(9, 1, 11, 12), raw))).toBe(false);
+  expect(told(() => tracker.place(second, 5, raw, 12, 13))).toBe(true);
+});
+
 test("MOE-11: who goes on behind a place is told of a restart whose events had not come there", () => {
   const [first, second, raw] = sourcesOf(1n << 32n, 2n << 32n, 9n << 32n);
   const before = new Tracker();
