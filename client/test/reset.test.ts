@@ -281,6 +281,44 @@ test("MOE-8, DEL-4: a pair that is reset while its consumer is away gets what ca
   expect(seen).toEqual([...Array.from({ length: raised }, (_, n) => `${n} old`), `${raised} new`]);
 });
 
+test("MOE-8, PROV-1: a modulator that is changed for an equal one after its state was lost is told as if it had not been", async () => {
+  await using rig = await startRig();
+  // What modulators of this producer have is with the consumer, and goes with its connection.
+  const producing = rig.session({ modulators: { most: 0 } });
+  const producer = await producing.channel("a", Tick).produce();
+  const seen = new Inbox<number>();
+  const told: (number | string)[] = [];
+  const modulator = {
+    source: `import { FifoModulator } from "jecho:moe";
+export default class extends FifoModulator {
+  periodMs = 3_600_000;
+  held = [];
+  enqueue({ n, note }) { this.held.push({ n, note }); }
+  period() { for (const event of this.held.splice(0)) super.enqueue(event); }
+}`,
+  };
+  const consumer = await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(({ n }) => seen.put(n), {
+      modulator,
+      onMissed: ({ events }) => told.push(events),
+    });
+  consumer.onRestart(({ code }) => told.push(code));
+  for (let n = 0; n < 10; n++) producer.publish({ n, note: "" });
+  await producing.flush();
+  const away = whenState(consumer, "reconnecting");
+  await rig.gateway.close();
+  await rig.again();
+  await away;
+  await consumer.reset({ modulator });
+  for (let n = 10; n < 20; n++) producer.publish({ n, note: "" });
+  await producer.close();
+  expect(await seen.take(10)).toEqual([10, 11, 12, 13, 14, 15, 16, 17, 18, 19]);
+  // What the consumer had heard the modulator to take is lost with its state, the rest is missing.
+  await expect.poll(() => told).not.toEqual([]);
+});
+
 test("MOE-8: a reset that waits for the old pair's handlers ends with the consumer", async () => {
   await using rig = await startRig();
   const producer = await rig.session().channel("a", Tick).produce();

@@ -302,16 +302,17 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
    * Puts a reset in force, which answers the earlier ones, too.
    *
    * @param goesOn whether the new modulator goes on at the old one's position, so that a gap between them is told
+   * @param isSame whether it is an equal one: the same output goes on
    */
-  takeReset({ reset, modulator }: Reset, goesOn: boolean): void {
+  takeReset({ reset, modulator }: Reset, goesOn: boolean, isSame: boolean): void {
     this.past?.end();
     this.modulator = modulator;
     this.as = "";
     this.reset = reset;
     this.resets = this.resets.filter(other => other.reset > reset);
     // Another modulator's output is counted anew.
-    if (goesOn) this.tracker.changed(modulator === undefined && splitName(this.channel).derived === "");
-    else this.tracker.clear();
+    if (!goesOn) this.tracker.clear();
+    else if (!isSame) this.tracker.changed(modulator === undefined && splitName(this.channel).derived === "");
   }
 
   protected override get transitions(): Transitions<ConsumerState> {

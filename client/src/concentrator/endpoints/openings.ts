@@ -188,7 +188,8 @@ export class Openings {
     const past = state.is === "asked" && !comesBack && lacksPast(consumer, opened);
     const wasOwed = old === undefined && (comesBack || consumer.from !== undefined);
     const isPastLeft = old?.is === "replaying" || consumer.past !== undefined || opened.replay !== 0;
-    if (old?.change !== undefined) consumer.takeReset(old.change.reset, !isPastLeft);
+    if (old?.change !== undefined)
+      consumer.takeReset(old.change.reset, !isPastLeft, old.channelNumber === opened.channel);
     if (old !== undefined) consumer.waiting.take();
     consumer.epoch = opened.epoch;
     consumer.seq = Number(opened.seq) - 1;

@@ -18,7 +18,7 @@ export class TrackedSource {
   }
 }
 
-/** Most remembered sources: more than a channel has producers. Nobody says that a source has gone for good. */
+/** Most remembered sources, or incarnations: more than a channel has producers. Nobody says that one has gone for good. */
 const MOST_REMEMBERED = 65_536;
 
 /**
@@ -80,9 +80,6 @@ export interface CountedRun {
 
 const ALL_NEW: CountedRun = { had: 0, missing: 0 };
 
-/** Incarnations that a consumer remembers. */
-const MOST_INCARNATIONS = 4096;
-
 /** A consumer's position in a raw source: the fate of the events up to there is known, whichever modulator they went through. */
 interface Known {
   readonly source: TrackedSource;
@@ -94,10 +91,8 @@ interface Known {
   mayBeginEarlier: boolean;
   /** The incarnation of a modulator that makes its newest events' output. */
   maker: bigint | undefined;
-  /** Number of times that another incarnation took over; 0 while there was none. */
+  /** Ordinal of its beginning, or of its return where another one made events meanwhile, among those of all sources; 0 for none. */
   turn: number;
-  /** Ordinal of the newest one of these among those of all sources. */
-  begun: number;
   /** Whether anything was made of its events, by the present modulator or one before it. */
   wasMade: boolean;
   /** The newest turn of which output was handed on; 0 for none. */
@@ -111,7 +106,7 @@ interface Reached {
   raised: number;
   /** A derived source's position in its raw source. */
   readonly origin: Known | undefined;
-  /** The raw source's turn in which this one was made of it; 0 for none yet. */
+  /** The raw source's turn in which this one was made of it; -1 for none yet. */
   turn: number;
   heard: number;
 }
@@ -160,7 +155,7 @@ export class Tracker {
   /** Whether a modulator has begun anew without its state, and the application has not been told. */
   hasRestarted = false;
   /** Number of beginnings: an incarnation begins with each of its sources, and again where another one made its events meanwhile. */
-  #beginnings = 0;
+  #turns = 0;
   /** Beginnings of incarnations that were told as restarts: for all sources at once, unless another one made their events since. */
   readonly #toldMakers = new Map<bigint, number>();
 
@@ -192,10 +187,10 @@ export class Tracker {
     }
     if (isRepeated(known, source, run)) return { had: count, missing: 0 };
     const { after, through, accounted } = run;
-    if (through > known.through || reached.turn === 0) this.#takeTurn(reached, known);
+    if (through > known.through || reached.turn < 0) this.#takeTurn(reached);
     // Events that were gathered at the modulator's former place would be out of order, since output of its present place was handed on.
     else if (reached.turn < known.newest && after === through) return { had: count, missing: count };
-    known.newest = Math.max(known.newest, reached.turn);
+    known.newest = reached.turn;
     const gap = Math.max(0, after - known.through);
     // The missing run accounts for no more than this one does: some of the events that this one accounts for were lost. What was gathered accounts for none.
     const lost = gap === 0 ? raised - last - 1 : 0;
@@ -214,7 +209,7 @@ export class Tracker {
     const had = Math.max(0, Math.min(count, before + 1 - raised));
     if (known === undefined) return { had, missing: this.#hasBeenAway && before === 0 ? raised - 1 : 0 };
     if (isRepeated(known, source, run)) return { had: count, missing: 0 };
-    this.#takeTurn(reached, known);
+    this.#takeTurn(reached);
     known.newest = known.turn;
     const missing = Math.max(0, run.after - known.through);
     reach(known, source, run.accounted);
@@ -256,7 +251,7 @@ export class Tracker {
       const missing = Math.max(gathered, (isBroken ? through : after) - known.through);
       if (reached === undefined) reached = this.#enter(source, raised, known);
       else reached.raised = Math.max(reached.raised, raised);
-      if (through > known.through || reached.turn === 0) this.#takeTurn(reached, known);
+      if (through > known.through || reached.turn < 0) this.#takeTurn(reached);
       reach(known, source, through);
       return missing;
     }
@@ -311,10 +306,8 @@ export class Tracker {
         origin === 0n ? undefined : this.#knownOf(new TrackedSource(origin, urgent), Number(through));
       const of = new TrackedSource(source, urgent);
       // A modulator that has made nothing yet begins here: its first events may be told as a restart.
-      if (known === undefined || raised > 0n) {
-        const reached = this.#enter(of, Math.max(Number(raised), this.#before.of(of)), known);
-        if (known !== undefined) this.#takeTurn(reached, known);
-      }
+      if (known === undefined || raised > 0n)
+        this.#takeTurn(this.#enter(of, Math.max(Number(raised), this.#before.of(of)), known));
       // A consumer that has a modulator by now goes on behind this event, too.
       if (known === undefined) this.#knownOf(of, Number(raised)).mayBeginEarlier = false;
       if (known !== undefined) {
@@ -387,27 +380,28 @@ export class Tracker {
 
   #enter(source: TrackedSource, raised: number, origin: Known | undefined): Reached {
     if (origin !== undefined) origin.wasMade = true;
-    const reached: Reached = { source, raised, origin, turn: 0, heard: 0 };
+    const reached: Reached = { source, raised, origin, turn: -1, heard: 0 };
     this.#newest = reached;
     this.#reached.set(source.name, reached);
     return reached;
   }
 
   /** The incarnation of a modulator that makes this derived source makes the output of its raw source's newest events. */
-  #takeTurn(reached: Reached, of: Known): void {
-    if (reached.turn === of.turn && of.turn > 0) return;
-    const maker = makerOf(reached.source);
+  #takeTurn(reached: Reached): void {
+    const { origin: of } = reached;
+    if (of === undefined || reached.turn === of.turn) return;
+    // The first half of a derived source is the incarnation of the modulator that makes it.
+    const maker = reached.source.id >> 32n;
     if (maker !== of.maker) {
-      const { begun } = of;
-      of.begun = ++this.#beginnings;
-      // The state of one that made events before lacks those that another one had meanwhile.
-      if (of.turn > 0 && (this.#toldMakers.get(maker) ?? 0) <= begun) {
-        this.hasRestarted = true;
-        this.#toldMakers.set(maker, of.begun);
-        if (this.#toldMakers.size > MOST_INCARNATIONS) this.#toldMakers.clear();
-      }
+      const { turn } = of;
       of.maker = maker;
-      of.turn++;
+      of.turn = ++this.#turns;
+      // The state of one that made events before lacks those that another one had meanwhile.
+      if (turn > 0 && (this.#toldMakers.get(maker) ?? 0) <= turn) {
+        this.hasRestarted = true;
+        this.#toldMakers.set(maker, of.turn);
+        if (this.#toldMakers.size > MOST_REMEMBERED) this.#toldMakers.clear();
+      }
     }
     reached.turn = of.turn;
   }
@@ -427,7 +421,6 @@ export class Tracker {
         mayBeginEarlier,
         maker: undefined,
         turn: 0,
-        begun: 0,
         wasMade: false,
         newest: 0,
         heard: 0,
@@ -442,11 +435,6 @@ export class Tracker {
 function beginAt(known: Known, after: number): void {
   if (known.mayBeginEarlier) known.through = Math.min(known.through, after);
   known.mayBeginEarlier = false;
-}
-
-/** The incarnation of the modulator that makes a derived source's events. */
-function makerOf({ id }: TrackedSource): bigint {
-  return id >> 32n;
 }
 
 function reach(known: Known, { id }: TrackedSource, through: number): void {
