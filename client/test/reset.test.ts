@@ -319,6 +319,33 @@ export default class extends FifoModulator {
   await expect.poll(() => told).not.toEqual([]);
 });
 
+test("MOE-8, PROV-1: a pair that is reset while its consumer is away leaves no events untold that the old one was not there for", async () => {
+  await using rig = await startRig();
+  const seen = new Inbox<number>();
+  const missed: number[] = [];
+  // It comes back once the producer is there.
+  const consuming = rig.session({ backoff: { firstMs: 3000, mostMs: 3000 } });
+  const consumer = await consuming.channel("a", Tick).subscribe(({ n }) => seen.put(n), {
+    modulator: marks("old"),
+    onMissed: ({ events }) => missed.push(events),
+  });
+  const away = whenState(consumer, "reconnecting");
+  await rig.gateway.close();
+  await rig.again();
+  await away;
+  const producing = rig.session({ modulators: { most: 0 } });
+  const producer = await producing.channel("a", Tick).produce();
+  for (let n = 0; n < 10; n++) producer.publish({ n, note: "" });
+  await producing.flush();
+  await consumer.reset({ modulator: marks("new") });
+  for (let n = 10; n < 20; n++) producer.publish({ n, note: "" });
+  await producer.close();
+  const [first = 20] = await seen.take(1);
+  await expect.poll(() => seen.all.at(-1)).toBe(19);
+  // A busy machine may have it back before these are raised.
+  expect(missed.reduce((sum, events) => sum + events, 0)).toBe(first);
+});
+
 test("MOE-8: a reset that waits for the old pair's handlers ends with the consumer", async () => {
   await using rig = await startRig();
   const producer = await rig.session().channel("a", Tick).produce();

@@ -90,7 +90,7 @@ interface Known {
   /** Whether nothing was made of its events or told as missing yet. The first output may then begin earlier, where others were there before. */
   mayBeginEarlier: boolean;
   /** The incarnation of a modulator that makes its newest events' output. */
-  maker: bigint | undefined;
+  maker?: bigint;
   /** Ordinal of its beginning, or of its return where another one made events meanwhile, among those of all sources; 0 for none. */
   turn: number;
   /** Whether anything was made of its events, by the present modulator or one before it. */
@@ -249,15 +249,15 @@ export class Tracker {
       // The raw events of gathered output were accounted for before. Each missing event stands for at least one of them.
       const gathered = isBroken && through <= known.through ? raised - (reached?.raised ?? raised) : 0;
       const missing = Math.max(gathered, (isBroken ? through : after) - known.through);
-      if (reached === undefined) reached = this.#enter(source, raised, known);
-      else reached.raised = Math.max(reached.raised, raised);
+      reached ??= this.#enter(source, raised, known);
+      reached.raised = Math.max(reached.raised, raised);
       if (through > known.through || reached.turn < 0) this.#takeTurn(reached);
       reach(known, source, through);
       return missing;
     }
     if (reached === undefined) {
       const before = this.#before.of(source);
-      this.#enter(source, Math.max(raised, before), undefined);
+      this.#enter(source, Math.max(raised, before));
       return this.#hasBeenAway && before === 0 && !endedBefore ? raised : 0;
     }
     const missing = Math.max(0, raised - reached.raised);
@@ -333,11 +333,16 @@ export class Tracker {
     return reached === undefined || reached.origin !== undefined ? undefined : reached.raised;
   }
 
-  /** Raw sources of which something was made for the consumer, each with the count up to which the fate of its events is known. */
-  *origins(): Generator<{ readonly source: TrackedSource; readonly through: number }> {
+  /**
+   * Raw sources, each with the count up to which the fate of its events is known.
+   *
+   * @param all those, too, of which nothing was made for the consumer yet
+   */
+  *origins(all?: boolean): Generator<{ readonly source: TrackedSource; readonly through: number }> {
     for (const { source, raised, origin } of this.#reached.values())
       if (origin === undefined) yield { source, through: raised };
-    for (const { source, through, wasMade } of this.#known.values()) if (wasMade) yield { source, through };
+    for (const { source, through, wasMade } of this.#known.values())
+      if (all || wasMade) yield { source, through };
   }
 
   /**
@@ -346,10 +351,11 @@ export class Tracker {
    * @param isPlain whether what comes next are the raw events themselves
    */
   changed(isPlain: boolean): void {
-    const origins = [...this.origins()];
+    const origins = [...this.origins(true)];
+    const hasBeenAway = this.#hasBeenAway;
     this.clear();
     for (const { source, through } of origins) {
-      if (isPlain) this.#enter(source, through, undefined);
+      if (isPlain) this.#enter(source, through);
       else {
         // All output of the new modulator is news, also of events that the former one had been through.
         const known = this.#knownOf(source, through);
@@ -357,6 +363,7 @@ export class Tracker {
         known.wasMade = true;
       }
     }
+    this.#hasBeenAway = hasBeenAway;
   }
 
   clear(): void {
@@ -378,7 +385,7 @@ export class Tracker {
     return reached;
   }
 
-  #enter(source: TrackedSource, raised: number, origin: Known | undefined): Reached {
+  #enter(source: TrackedSource, raised: number, origin?: Known): Reached {
     if (origin !== undefined) origin.wasMade = true;
     const reached: Reached = { source, raised, origin, turn: -1, heard: 0 };
     this.#newest = reached;
@@ -419,7 +426,6 @@ export class Tracker {
         through,
         by: 0n,
         mayBeginEarlier,
-        maker: undefined,
         turn: 0,
         wasMade: false,
         newest: 0,
