@@ -283,7 +283,7 @@ test("MOE-8, DEL-4: a pair that is reset while its consumer is away gets what ca
 
 test("MOE-8, PROV-1: a modulator that is changed for an equal one after its state was lost is told as if it had not been", async () => {
   await using rig = await startRig();
-  // What modulators of this producer have is with the consumer, and goes with its connection.
+  // This producer runs no modulators: their state is with the consumer, and goes with its connection.
   const producing = rig.session({ modulators: { most: 0 } });
   const producer = await producing.channel("a", Tick).produce();
   const seen = new Inbox<number>();
@@ -315,7 +315,7 @@ export default class extends FifoModulator {
   for (let n = 10; n < 20; n++) producer.publish({ n, note: "" });
   await producer.close();
   expect(await seen.take(10)).toEqual([10, 11, 12, 13, 14, 15, 16, 17, 18, 19]);
-  // What the consumer had heard the modulator to take is lost with its state, the rest is missing.
+  // Events that the consumer knew to be taken are lost with the state, the others are missing.
   await expect.poll(() => told).not.toEqual([]);
 });
 
@@ -323,7 +323,7 @@ test("MOE-8, PROV-1: a pair that is reset while its consumer is away leaves no e
   await using rig = await startRig();
   const seen = new Inbox<number>();
   const missed: number[] = [];
-  // It comes back once the producer is there.
+  // This session comes back once the producer is there.
   const consuming = rig.session({ backoff: { firstMs: 3000, mostMs: 3000 } });
   const consumer = await consuming.channel("a", Tick).subscribe(({ n }) => seen.put(n), {
     modulator: marks("old"),

@@ -395,10 +395,11 @@ export class Tracker {
 
   /** The incarnation of a modulator that makes this derived source makes the output of its raw source's newest events. */
   #takeTurn(reached: Reached): void {
-    const { origin: of } = reached;
-    if (of === undefined || reached.turn === of.turn) return;
+    const { origin: of, source } = reached;
+    // Where another one has only begun, this one goes on with what it owes.
+    if (of === undefined || (reached.turn > 0 && of.by === source.id)) return;
     // The first half of a derived source is the incarnation of the modulator that makes it.
-    const maker = reached.source.id >> 32n;
+    const maker = source.id >> 32n;
     if (maker !== of.maker) {
       const { turn } = of;
       of.maker = maker;

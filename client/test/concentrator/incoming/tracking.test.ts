@@ -196,12 +196,29 @@ test("MOE-11: a modulator that makes a source's events again after another one h
   };
   expect(told(() => tracker.take(first, run(1, 5, 0, 5), raw))).toBe(false);
   expect(told(() => tracker.take(second, run(1, 5, 5, 10), raw))).toBe(true);
-  // What the first one still owes of the events before that, and says of them, is no return.
+  // No return: the first one says what it still owes of the events before that.
   expect(told(() => tracker.place(first, 6, raw, 5, 9))).toBe(false);
   expect(told(() => tracker.take(first, run(7, 1, 9, 9), raw))).toBe(false);
   expect(told(() => tracker.take(first, run(8, 1, 10, 11), raw))).toBe(true);
   expect(told(() => tracker.take(first, run(9, 1, 11, 12), raw))).toBe(false);
   expect(told(() => tracker.place(second, 5, raw, 12, 13))).toBe(true);
+});
+
+test("MOE-11: a modulator that goes on with what it owes after another one has begun is no restart", () => {
+  const tracker = new Tracker();
+  const [first, second, raw] = sourcesOf(1n << 32n, 2n << 32n, 9n << 32n);
+  const restarts = [
+    () => tracker.take(first, run(1, 5, 0, 5), raw),
+    () => tracker.place(second, 0, raw, 5, 5),
+    () => tracker.take(first, run(6, 1, 5, 6), raw),
+    () => tracker.take(second, run(1, 1, 6, 7), raw),
+    () => tracker.take(first, run(7, 1, 7, 8), raw),
+  ].map(take => {
+    tracker.hasRestarted = false;
+    take();
+    return tracker.hasRestarted;
+  });
+  expect(restarts).toEqual([false, true, false, false, true]);
 });
 
 test("MOE-11: who goes on behind a place is told of a restart whose events had not come there", () => {
