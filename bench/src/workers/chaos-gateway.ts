@@ -13,7 +13,7 @@ const { modulates, ...options } = JSON.parse(process.argv[2] as string) as Chaos
 const gateway = await createGateway({
   ...options,
   ...(modulates && { modulating: startModulating }),
-  log: lineLog(line => process.send?.({ log: line })),
+  log: lineLog(line => process.connected && process.send?.({ log: line })),
 });
 process.on("message", ({ clockMs }: { clockMs: number }) => setClock(clockMs));
 process.send?.({ address: gateway.address });

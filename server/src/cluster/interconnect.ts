@@ -36,7 +36,8 @@ export interface Interconnect {
   /** A gateway's name for the log. */
   nameOf(index: number): string;
   /**
-   * Takes carriers that other members open to this one, and opens one to each of them, again and again as long as it is not there.
+   * Takes carriers that other members open to this one, and opens one to each of them, again and again as long as it is not there. Resolves when
+   * those that are there are known.
    *
    * @throws JechoError `ARGUMENT_INVALID` where this gateway cannot be reached at its address
    */

@@ -33,7 +33,7 @@ const GREETING_BYTES = 4096;
 /** Interval of signs of life where nothing else is sent, and the silence that is taken for death. */
 const BEAT_MS = 500;
 const DEAD_MS = 3000;
-/** Time until a gateway that is not there is looked for again: a random part of the double of it. */
+/** Time until a gateway that is not there is looked for again, unless it comes by itself: a random part of the double of it. */
 const AGAIN_MS = 250;
 /** Bytes of messages that are gathered for one write. */
 const TOGETHER_BYTES = 64 << 10;
@@ -59,7 +59,8 @@ export class TcpInterconnect implements Interconnect {
   readonly #log: (line: string) => void;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
-  readonly #timers = new Set<NodeJS.Timeout>();
+  /** Gateways that are not there, by their indices, each with the time until it is looked for again. */
+  readonly #missing = new Map<number, NodeJS.Timeout>();
   #isStopped = false;
   #events: ClusterEvents | undefined;
 
@@ -127,27 +128,32 @@ export class TcpInterconnect implements Interconnect {
         `the cluster cannot be reached at ${own}: ${(error as Error).message}`,
       );
     }
-    for (const index of this.#members.keys()) if (index !== this.self) this.#open(index, events);
+    const others = [...this.#members.keys()].filter(index => index !== this.self);
+    await Promise.all(others.map(index => new Promise<void>(tried => this.#open(index, events, tried))));
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true;
-    for (const timer of this.#timers) clearTimeout(timer);
+    for (const timer of this.#missing.values()) clearTimeout(timer);
     for (const socket of this.#sockets) socket.destroy();
     if (!this.#server.listening) return;
     this.#server.close();
     await once(this.#server, "close");
   }
 
-  #open(index: number, cluster: ClusterEvents): void {
+  /** @param tried called when it is known whether the other is there */
+  #open(index: number, cluster: ClusterEvents, tried: () => void = () => {}): void {
+    clearTimeout(this.#missing.get(index));
+    this.#missing.delete(index);
+    if (this.#isStopped) return tried();
     const [host, port] = addressOf(this.nameOf(index));
     const socket = connect({ host, port, noDelay: true });
     const nonce = randomBytes(NONCE_BYTES).toString("hex");
-    this.#hold(socket, () =>
-      this.#later(2 * AGAIN_MS * Math.random(), () => {
-        if (!this.#isStopped) this.#open(index, cluster);
-      }),
-    );
+    this.#hold(socket, () => {
+      const again = setTimeout(() => this.#open(index, cluster), 2 * AGAIN_MS * Math.random()).unref();
+      this.#missing.set(index, again);
+      tried();
+    });
     const messages = new Messages(socket, this.#limitBytes);
     messages.next(message => {
       const { nonce: theirs } = greetingOf(message);
@@ -157,10 +163,11 @@ export class TcpInterconnect implements Interconnect {
         const events = cluster.opened(index, messages);
         const ended = (): void => {
           events.ended();
-          cluster.left(index);
+          if (!this.#isStopped) cluster.left(index);
         };
         messages.begin({ message: bytes => events.message(bytes), drained: () => events.drained(), ended });
         cluster.came(index);
+        tried();
       });
     });
   }
@@ -175,7 +182,10 @@ export class TcpInterconnect implements Interconnect {
       const greeting = greetingOf(message);
       this.#check(greeting, this.#proof("opens", nonce, greeting.nonce, greeting.index), greeting.index);
       messages.send([this.#greeting(nonce, this.#proof("takes", greeting.nonce, nonce, this.self))]);
-      if (this.#events !== undefined) messages.begin(this.#events.accepted(greeting.index, messages));
+      if (this.#events === undefined) return;
+      messages.begin(this.#events.accepted(greeting.index, messages));
+      // All hear of it at the same time: who moves to it leaves nothing behind with who has not.
+      if (this.#missing.has(greeting.index)) this.#open(greeting.index, this.#events);
     });
   }
 
@@ -212,14 +222,6 @@ export class TcpInterconnect implements Interconnect {
       this.#sockets.delete(socket);
       closed();
     });
-  }
-
-  #later(ms: number, act: () => void): void {
-    const timer = setTimeout(() => {
-      this.#timers.delete(timer);
-      act();
-    }, ms);
-    this.#timers.add(timer.unref());
   }
 }
 

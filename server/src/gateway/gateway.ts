@@ -78,8 +78,8 @@ export interface Gateway {
 }
 
 /**
- * Time from when a former home takes nothing more to when its clients' connections end. Other homes hear of a new gateway up to half a second later, and a client has one connection for
- * all: what was taken for it is to have reached it before any of them ends that.
+ * Time from when a former home takes nothing more to when its clients' connections end. Other homes may hear of a new gateway a little later, and a client has one connection for all of
+ * them: before any home ends that, the others are to take nothing more, and what they took is to have reached the client.
  */
 const MOVE_MS = 750;
 /** Time that new producers wait for the process for modulators to be there. */
@@ -229,11 +229,11 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       unfollow: (reader, id) => objects.unfollow(reader, id),
       followed: (update, frame) => objects.followed(update, frame),
       moved: (isHome, isHanded) => {
-        const settled = async (users: Iterable<Connection>): Promise<void> => {
-          await Promise.all([finish(users), delay(MOVE_MS, undefined, { ref: false })]);
-        };
-        void names.moveOut(isHome, isHanded ? settled : async () => {});
-        objects.moved();
+        const heard = isHanded ? delay(MOVE_MS, undefined, { ref: false }) : undefined;
+        void names.moveOut(isHome, async users => {
+          if (isHanded) await Promise.all([finish(users), heard]);
+        });
+        void Promise.resolve(heard).then(() => objects.moved());
       },
       parted: why => entrance.part(why),
       expelled: why => {
@@ -323,18 +323,16 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
   };
   const measured = { counts, limits, stats, whyNotReady };
   let operations: OperationsServer | undefined;
-  const [web, boundPort, ownPort] = await (async () => {
+  const web = server.create(serving, entrance.handlers);
+  const [boundPort, ownPort] = await (async () => {
     operations = options.operations && (await OperationsServer.open(options.operations, measured));
-    const web = server.create(serving, entrance.handlers);
+    // The first client finds the channels' homes known.
+    await cluster?.start();
     const listened = await web.listen(host, port);
     // At a shared port its process for modulators would find any of those that listen there.
     const isShared = options.modulating !== undefined && options.sharePort === true;
-    return [web, listened, isShared ? await web.listenHere() : undefined] as const;
+    return [listened, isShared ? await web.listenHere() : undefined] as const;
   })().catch(async (error: Error) => {
-    await release();
-    throw error;
-  });
-  await cluster?.start().catch(async (error: Error) => {
     web.close();
     await release();
     throw error;

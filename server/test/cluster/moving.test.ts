@@ -1,4 +1,4 @@
-import { createGateway } from "@jecho/server";
+import { createGateway, lineLog } from "@jecho/server";
 import { ERRORS } from "@jecho/shared";
 import { expect, test } from "vitest";
 import type { GatewayClusterOptions } from "../../src/cluster/open-interconnect.ts";
@@ -29,4 +29,24 @@ test("CLU-3: who leaves a former home before the producers do is awaited there: 
   const unwanted = producer.frames.filter(frame => frame.kind === "Demand" && frame.consumers === 0);
   expect(unwanted).toEqual([]);
   expect(later.stats().gateways).toBe(2);
+});
+
+test("CLU-3: whoever has a shared object there stays until all gateways have heard of the new home, and have handed on what they took", async () => {
+  const [one, other] = (await listed(2)) as [GatewayClusterOptions, GatewayClusterOptions];
+  let heardAt = Number.POSITIVE_INFINITY;
+  await using former = await createGateway({
+    cluster: one,
+    log: lineLog(line => {
+      if (line.includes("is there")) heardAt = performance.now();
+    }),
+  });
+  using client = await RawClient.connect(former);
+  for (let request = 1; request <= 16; request++)
+    client.say({ kind: "OpenObject", request, object: `object/${request}`, version: 1, state: "{}" });
+  await client.isAlive();
+  await using later = await createGateway({ cluster: other });
+  expect(later.stats().gateways).toBe(2);
+  expect(await client.closed).toMatchObject({ code: ERRORS.CHANNEL_MOVED[0] });
+  // Timers may be a millisecond early.
+  expect(performance.now() - heardAt).toBeGreaterThan(745);
 });

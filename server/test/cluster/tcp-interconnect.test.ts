@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { connect } from "node:net";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
+import type { GatewayClusterOptions } from "../../src/cluster/open-interconnect.ts";
 import { Joined, listed, SECRET } from "./joined.ts";
 
 test("who does not know the secret is not let in, and the operator hears of it", async () => {
@@ -32,4 +33,15 @@ test("a stranger who says what is no greeting, or too long a one, is cut off", a
     socket.write(words);
     await closed;
   }
+});
+
+test("CLU-6: a gateway that comes knows at once who is there, and is known there: nobody waits until he looks for it again", async () => {
+  const [one, other] = (await listed(2)) as [GatewayClusterOptions, GatewayClusterOptions];
+  vi.useFakeTimers({ toFake: ["setTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const first = await Joined.open(one);
+  expect(first.members.size).toBe(0);
+  const second = await Joined.open(other);
+  expect([...second.members]).toEqual([first.self]);
+  await expect.poll(() => [...first.members]).toEqual([second.self]);
 });
