@@ -10,6 +10,8 @@ declare module "vitest" {
 const common = {
   // Processes, not threads: sandboxes and gateways load native code, and one that dies must not take others along.
   pool: "forks",
+  // A process runs several files: one of its own for each would be a seventh of all the work.
+  isolate: false,
   // A condition is waited for as long as a loaded machine may need; it costs nothing where it holds sooner.
   expect: { poll: { timeout: 120_000, interval: 10 } },
   testTimeout: 300_000,
