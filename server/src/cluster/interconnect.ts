@@ -44,5 +44,6 @@ export interface Interconnect {
   start(events: ClusterEvents): Promise<void>;
   /** The store of durable histories for the next home of a channel; undefined where there is none. */
   openHistory(host: Omit<StreamStoreHost, "isMember">): Promise<HistoryStore | undefined>;
+  /** What was sent goes out first, for as long as the others take it. */
   stop(): Promise<void>;
 }

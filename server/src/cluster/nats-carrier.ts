@@ -40,6 +40,7 @@ export class NatsCarrier implements TrunkCarrier {
   /** Least of what the servers take as one message, and what is best. */
   readonly #packetBytes: () => number;
   readonly #onEnd: () => void;
+  #onSent: () => void = () => {};
   readonly #reader: TrunkReader;
   #events: CarrierEvents | undefined;
   #isOpen = true;
@@ -98,6 +99,14 @@ export class NatsCarrier implements TrunkCarrier {
     });
   }
 
+  /** Resolves when nothing waits, or it has ended. */
+  sent(): Promise<void> {
+    if (this.#queuedBytes === 0) return Promise.resolve();
+    return new Promise(resolve => {
+      this.#onSent = resolve;
+    });
+  }
+
   end(): void {
     if (this.#isOpen) this.#send(PACKET.end, 0, []);
     this.close();
@@ -109,6 +118,7 @@ export class NatsCarrier implements TrunkCarrier {
     this.#isOpen = false;
     this.#queue = [];
     this.#queuedBytes = 0;
+    this.#onSent();
     this.#onEnd();
     // Whoever ends it is in the midst of something.
     queueMicrotask(() => this.#events?.ended());
@@ -200,6 +210,8 @@ export class NatsCarrier implements TrunkCarrier {
     this.#good();
     const hadWaiting = this.#queuedBytes > 0;
     this.#write();
-    if (hadWaiting && this.#queuedBytes === 0) this.#events?.drained();
+    if (!hadWaiting || this.#queuedBytes > 0) return;
+    this.#events?.drained();
+    this.#onSent();
   }
 }

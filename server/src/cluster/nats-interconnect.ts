@@ -138,6 +138,7 @@ export class NatsInterconnect implements Interconnect {
   async stop(): Promise<void> {
     if (this.#state === "ended") return;
     const wasMember = this.isMember;
+    if (wasMember) await this.#ways.sent();
     this.#finish();
     await this.#renewal;
     // Without it the others notice a little later.

@@ -71,6 +71,11 @@ export class NatsWays {
     for (const way of [...this.#ways.values()]) if (way.index === index) way.carrier.close();
   }
 
+  /** Resolves when nothing waits to go out. One whose other side takes nothing ends before long. */
+  async sent(): Promise<void> {
+    await Promise.all(Array.from(this.#ways.values(), ({ carrier }) => carrier.sent()));
+  }
+
   /** Ends all. */
   end(): void {
     for (const { carrier } of [...this.#ways.values()]) carrier.end();

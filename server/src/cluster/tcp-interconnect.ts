@@ -58,7 +58,8 @@ export class TcpInterconnect implements Interconnect {
   readonly #limitBytes: number;
   readonly #log: (line: string) => void;
   readonly #server: Server;
-  readonly #sockets = new Set<Socket>();
+  /** Carriers, and those that may become some. */
+  readonly #carriers = new Set<Messages>();
   /** Gateways that are not there, by their indices, each with the time until it is looked for again. */
   readonly #missing = new Map<number, NodeJS.Timeout>();
   #isStopped = false;
@@ -135,7 +136,7 @@ export class TcpInterconnect implements Interconnect {
   async stop(): Promise<void> {
     this.#isStopped = true;
     for (const timer of this.#missing.values()) clearTimeout(timer);
-    for (const socket of this.#sockets) socket.destroy();
+    await Promise.all(Array.from(this.#carriers, carrier => carrier.finish()));
     if (!this.#server.listening) return;
     this.#server.close();
     await once(this.#server, "close");
@@ -149,12 +150,11 @@ export class TcpInterconnect implements Interconnect {
     const [host, port] = addressOf(this.nameOf(index));
     const socket = connect({ host, port, noDelay: true });
     const nonce = randomBytes(NONCE_BYTES).toString("hex");
-    this.#hold(socket, () => {
+    const messages = this.#hold(socket, () => {
       const again = setTimeout(() => this.#open(index, cluster), 2 * AGAIN_MS * Math.random()).unref();
       this.#missing.set(index, again);
       tried();
     });
-    const messages = new Messages(socket, this.#limitBytes);
     messages.next(message => {
       const { nonce: theirs } = greetingOf(message);
       messages.send([this.#greeting(nonce, this.#proof("opens", theirs, nonce, this.self))]);
@@ -174,9 +174,8 @@ export class TcpInterconnect implements Interconnect {
 
   #accept(socket: Socket): void {
     if (this.#isStopped) return void socket.destroy();
-    this.#hold(socket, () => {});
+    const messages = this.#hold(socket, () => {});
     const nonce = randomBytes(NONCE_BYTES).toString("hex");
-    const messages = new Messages(socket, this.#limitBytes);
     messages.send([this.#greeting(nonce, "")]);
     messages.next(message => {
       const greeting = greetingOf(message);
@@ -215,13 +214,15 @@ export class TcpInterconnect implements Interconnect {
     throw new JechoError("TOKEN_INVALID", "it does not belong to this cluster");
   }
 
-  #hold(socket: Socket, closed: () => void): void {
-    this.#sockets.add(socket);
+  #hold(socket: Socket, closed: () => void): Messages {
+    const messages = new Messages(socket, this.#limitBytes);
+    this.#carriers.add(messages);
     socket.on("error", () => {});
     socket.on("close", () => {
-      this.#sockets.delete(socket);
+      this.#carriers.delete(messages);
       closed();
     });
+    return messages;
   }
 }
 
@@ -235,6 +236,7 @@ class Messages implements TrunkCarrier {
   #sentAt = performance.now();
   #gathered: Uint8Array[] = [];
   #gatheredBytes = 0;
+  #isFinishing = false;
   readonly #beat: NodeJS.Timeout;
 
   constructor(socket: Socket, limitBytes: number) {
@@ -281,6 +283,15 @@ class Messages implements TrunkCarrier {
     this.#socket.destroy();
   }
 
+  /** Takes nothing more, and ends it when what waits has gone out, or the other side takes nothing. */
+  async finish(): Promise<void> {
+    this.#isFinishing = true;
+    this.#write();
+    if (this.#socket.connecting) this.end();
+    else this.#socket.end();
+    if (!this.#socket.closed) await new Promise(resolve => this.#socket.once("close", resolve));
+  }
+
   #write(): void {
     if (this.#gathered.length === 0) return;
     this.#sentAt = performance.now();
@@ -294,11 +305,12 @@ class Messages implements TrunkCarrier {
   #look(): void {
     const now = performance.now();
     if (now - this.#heardAt > DEAD_MS) return this.end();
-    if (now - this.#sentAt >= BEAT_MS) this.send([]);
+    if (now - this.#sentAt >= BEAT_MS && !this.#isFinishing) this.send([]);
   }
 
   #take(bytes: Buffer): void {
     this.#heardAt = performance.now();
+    if (this.#isFinishing) return;
     try {
       this.#reader.take(bytes);
     } catch {

@@ -73,6 +73,18 @@ describe.each<[string, ClusterMaker, string | undefined]>([
     },
   );
 
+  test.skipIf(whyNot)("CLU-7: what was sent before a gateway stops comes all the same", async () => {
+    const [one, other] = (await start(2)) as [Joined, Joined];
+    const { near, far } = await one.wayTo(other);
+    const message = new Uint8Array(LIMIT_BYTES);
+    for (let i = 0; i < 4; i++) near.carrier.send([message]);
+    // What comes meanwhile is in nobody's way.
+    far.carrier.send([message]);
+    await one.interconnect.stop();
+    await expect.poll(() => far.hasEnded).toBe(true);
+    expect(far.messages.length).toBe(4);
+  });
+
   test.skipIf(whyNot)("CLU-7: where more waits than may, the carrier ends", async () => {
     const [one, other] = (await start(2)) as [Joined, Joined];
     const { near, far } = await one.wayTo(other);
