@@ -1,3 +1,4 @@
+import { globSync, readFileSync } from "node:fs";
 import { defineConfig } from "vitest/config";
 
 declare module "vitest" {
@@ -57,6 +58,10 @@ const PLACES = {
   "isolated-vm": [MODULATORS, WALLED],
   quickjs: [MODULATORS, STANDARD, WALLED],
 };
+/** All others. */
+const ALL = "{scripts,shared,modulators,client,react,server,apps/*,bench}/test/**/*.test.{ts,tsx}";
+/** Those that stop their process' clock: they have one of their own, where nothing of others goes on by it. */
+const STOPPING = globSync(ALL).filter(file => readFileSync(file, "utf8").includes("useFakeTimers"));
 const modulatorPlaces = (Object.keys(PLACES) as (keyof typeof PLACES)[]).map(modulatorPlace => ({
   extends: true as const,
   test: {
@@ -86,11 +91,12 @@ export default defineConfig({
         test: {
           ...common,
           name: "all",
-          include: ["{scripts,shared,modulators,client,react,server,apps/*,bench}/test/**/*.test.{ts,tsx}"],
-          exclude: [MODULATORS, STANDARD, WALLED, ...GREEDY],
+          include: [ALL],
+          exclude: [MODULATORS, STANDARD, WALLED, ...GREEDY, ...STOPPING],
           provide: { place: "here" },
         },
       },
+      { extends: true, test: { ...common, name: "own clock", isolate: true, include: STOPPING } },
       {
         extends: true,
         test: { ...common, name: "worker thread", include: ACROSS_THREADS, provide: { place: "worker" } },
