@@ -15,6 +15,8 @@ export default defineConfig({
     browserName: "chromium",
     headless: true,
     launchOptions: launchOptions(findChromium()),
+    // A page that does not come says so, and which it was, before its test is over.
+    navigationTimeout: 120_000,
     screenshot: "only-on-failure",
     // A trace films the page, which takes as much as all of its own drawing: `--trace retain-on-failure` asks for one.
     trace: "off",
