@@ -60,7 +60,7 @@ const PLACES = {
 };
 /** All others. */
 const ALL = "{scripts,shared,modulators,client,react,server,apps/*,bench}/test/**/*.test.{ts,tsx}";
-/** Those that stop their process' clock: they have one of their own, where nothing of others goes on by it. */
+/** Tests that stop their process' clock: each file has a process of its own, where nothing of others goes on by that clock. */
 const STOPPING = globSync(ALL).filter(file => readFileSync(file, "utf8").includes("useFakeTimers"));
 const modulatorPlaces = (Object.keys(PLACES) as (keyof typeof PLACES)[]).map(modulatorPlace => ({
   extends: true as const,

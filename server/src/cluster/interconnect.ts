@@ -44,6 +44,6 @@ export interface Interconnect {
   start(events: ClusterEvents): Promise<void>;
   /** The store of durable histories for the next home of a channel; undefined where there is none. */
   openHistory(host: Omit<StreamStoreHost, "isMember">): Promise<HistoryStore | undefined>;
-  /** What was sent goes out first, for as long as the others take it. */
+  /** Leaves the cluster. Messages that wait go out first, for as long as `FINISH_MS`. */
   stop(): Promise<void>;
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
 import { JechoError } from "@jecho/shared";
 import type { KvEntry, KvWatchEntry } from "@nats-io/kv";
 import type { NatsConnection, QueuedIterator, Subscription } from "@nats-io/transport-node";
@@ -7,6 +8,7 @@ import type { ClusterEvents, Interconnect } from "./interconnect.ts";
 import { connectNats, type NatsClusterOptions } from "./nats-connection.ts";
 import { isKnownVersion, LEASE_MS, NatsLease, readMember } from "./nats-lease.ts";
 import { NatsWays } from "./nats-ways.ts";
+import { FINISH_MS } from "./trunk-carrier.ts";
 
 const ID_BYTES = 12;
 /** Interval of renewals of a lease, and of looks at what does not come. */
@@ -138,7 +140,7 @@ export class NatsInterconnect implements Interconnect {
   async stop(): Promise<void> {
     if (this.#state === "ended") return;
     const wasMember = this.isMember;
-    if (wasMember) await this.#ways.sent();
+    if (wasMember) await Promise.race([this.#ways.sent(), delay(FINISH_MS, undefined, { ref: false })]);
     this.#finish();
     await this.#renewal;
     // Without it the others notice a little later.

@@ -71,7 +71,7 @@ export class NatsWays {
     for (const way of [...this.#ways.values()]) if (way.index === index) way.carrier.close();
   }
 
-  /** Resolves when nothing waits to go out. One whose other side takes nothing ends before long. */
+  /** Resolves when nothing waits to go out. A carrier whose other side is gone ends before long. */
   async sent(): Promise<void> {
     await Promise.all(Array.from(this.#ways.values(), ({ carrier }) => carrier.sent()));
   }

@@ -7,7 +7,7 @@ import { identityFrom } from "./identities.ts";
 import type { ClusterEvents, Interconnect } from "./interconnect.ts";
 import { inStream, TrunkReader } from "./message-stream.ts";
 import { MOST_GATEWAYS } from "./numbers.ts";
-import { type CarrierEvents, MOST_WAITING_BYTES, type TrunkCarrier } from "./trunk-carrier.ts";
+import { type CarrierEvents, FINISH_MS, MOST_WAITING_BYTES, type TrunkCarrier } from "./trunk-carrier.ts";
 
 /** Gateways that know one another's addresses. */
 export interface TcpClusterOptions {
@@ -283,13 +283,15 @@ class Messages implements TrunkCarrier {
     this.#socket.destroy();
   }
 
-  /** Takes nothing more, and ends it when what waits has gone out, or the other side takes nothing. */
+  /** Takes nothing more, and ends it when what waits has gone out: at once where the other side is no gateway yet, or after `FINISH_MS` where it takes nothing. */
   async finish(): Promise<void> {
     this.#isFinishing = true;
     this.#write();
-    if (this.#socket.connecting) this.end();
+    if (this.#events === undefined) this.end();
     else this.#socket.end();
+    const late = setTimeout(() => this.end(), FINISH_MS);
     if (!this.#socket.closed) await new Promise(resolve => this.#socket.once("close", resolve));
+    clearTimeout(late);
   }
 
   #write(): void {

@@ -18,5 +18,7 @@ export interface CarrierEvents {
   ended(): void;
 }
 
+/** Longest time that a gateway which stops waits for others to take what it has for them. */
+export const FINISH_MS = 10_000;
 /** Bytes of messages that may wait on a carrier: the other side takes nothing any more. */
 export const MOST_WAITING_BYTES = 128 << 20;

@@ -78,7 +78,7 @@ describe.each<[string, ClusterMaker, string | undefined]>([
     const { near, far } = await one.wayTo(other);
     const message = new Uint8Array(LIMIT_BYTES);
     for (let i = 0; i < 4; i++) near.carrier.send([message]);
-    // What comes meanwhile is in nobody's way.
+    // A message that comes meanwhile is in nobody's way.
     far.carrier.send([message]);
     await one.interconnect.stop();
     await expect.poll(() => far.hasEnded).toBe(true);

@@ -1,8 +1,17 @@
+import { createHmac } from "node:crypto";
 import { once } from "node:events";
-import { connect } from "node:net";
+import { connect, createServer, type Socket } from "node:net";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { inStream } from "../../src/cluster/message-stream.ts";
 import type { GatewayClusterOptions } from "../../src/cluster/open-interconnect.ts";
+import { FINISH_MS } from "../../src/cluster/trunk-carrier.ts";
 import { Joined, listed, SECRET } from "./joined.ts";
+
+type Listed = GatewayClusterOptions & { readonly self: string; readonly members: readonly string[] };
+
+function portOf({ self }: Listed): number {
+  return Number(self.split(":")[1]);
+}
 
 test("who does not know the secret is not let in, and the operator hears of it", async () => {
   const options = await listed(2, [SECRET, "another secret altogether"]);
@@ -44,4 +53,56 @@ test("CLU-6: a gateway that comes knows at once who is there, and is known there
   const second = await Joined.open(other);
   expect([...second.members]).toEqual([first.self]);
   await expect.poll(() => [...first.members]).toEqual([second.self]);
+});
+
+test("CLU-6: a gateway comes though another one of its list takes connections, and says nothing", async () => {
+  const [one, other] = (await listed(2)) as [Listed, Listed];
+  const silent = createServer().listen(portOf(other), "127.0.0.1");
+  onTestFinished(() => void silent.close());
+  await once(silent, "listening");
+  vi.useFakeTimers({ toFake: ["setTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const opening = Joined.open(one);
+  await once(silent, "connection");
+  vi.advanceTimersByTime(3000);
+  expect((await opening).members.size).toBe(0);
+});
+
+/** Connects as whoever does not close when the other side does. */
+async function attach(to: Listed): Promise<{ socket: Socket; nonce: string }> {
+  const socket = connect({ port: portOf(to), host: "127.0.0.1", allowHalfOpen: true });
+  socket.on("error", () => {});
+  onTestFinished(() => void socket.destroy());
+  const [greeting] = (await once(socket, "data")) as [Buffer];
+  return { socket, nonce: (JSON.parse(greeting.subarray(4).toString()) as { nonce: string }).nonce };
+}
+
+test("CLU-7: a gateway stops at once though a stranger is there who says nothing", async () => {
+  const [one] = (await listed(2)) as [Listed, Listed];
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const joined = await Joined.open(one);
+  await attach(one);
+  await joined.interconnect.stop();
+});
+
+test("CLU-7: a gateway stops though another one lives, and takes nothing", async () => {
+  const [one] = (await listed(2)) as [Listed, Listed];
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const joined = await Joined.open(one);
+  const { socket, nonce } = await attach(one);
+  const proof = createHmac("sha256", SECRET)
+    .update(JSON.stringify(["opens", nonce, "mine", 1, one.members, undefined]))
+    .digest("hex");
+  const greeting = { version: 3, index: 1, nonce: "mine", proof };
+  socket.write(inStream([Buffer.from(JSON.stringify(greeting))]));
+  await expect.poll(() => joined.accepted.length).toBe(1);
+  const beating = setInterval(() => socket.write(Buffer.alloc(4)), 100);
+  onTestFinished(() => clearInterval(beating));
+  socket.pause();
+  joined.accepted[0]?.carrier.send([new Uint8Array(16 << 20)]);
+  const stopped = joined.interconnect.stop();
+  vi.advanceTimersByTime(FINISH_MS);
+  await stopped;
 });
