@@ -375,15 +375,17 @@ export default class Counting extends FifoModulator {
     .session()
     .channel("a", Tick)
     .subscribe(() => {}, { modulator: killing });
-  const ended = whenState(hostile, "refused");
+  const states = new Inbox<string>();
+  hostile.onStatus(({ state }) => states.put(state));
   await producer.publishSync({ n: 1, note: "" });
-  // A busy machine needs its time for a host to die of memory.
-  await producer.publishSync({ n: 3, note: "" }, { timeoutMs: 60_000 });
-  await ended;
+  // On a busy machine a host dies slowly of memory. Ended for its silence twice before that, it comes back with the modulator.
+  for (let i = 0, state = "live"; state !== "refused"; state = (await states.take(++i)).at(-1) as string)
+    if (state === "live") await producer.publishSync({ n: 3, note: "" }, { timeoutMs: 60_000 });
   expect(await told).toMatchObject({ code: "MODULATOR_RESTARTED" });
   expect(consumer.status.state).toBe("live");
   await producer.publishSync({ n: 1, note: "" });
-  expect(await inbox.take(3)).toEqual([1, 2, 1]);
+  expect(inbox.all.slice(0, 2)).toEqual([1, 2]);
+  expect(inbox.all.at(-1)).toBe(1);
 });
 
 test("CON-4: after a restart of the gateway modulators are installed again, with the newest view", async () => {
