@@ -370,7 +370,7 @@ export default class Counting extends FifoModulator {
     .channel("a", Tick)
     .subscribe(({ n }) => inbox.put(n), { modulator: { source: counting } });
   const told = new Promise<JechoError>(resolve => consumer.onRestart(resolve));
-  const killing = throwing("new Array(5e8).fill(0);");
+  const killing = throwing("'x'.repeat(2 ** 27).split('');");
   const hostile = await rig
     .session()
     .channel("a", Tick)

@@ -27,7 +27,7 @@ export default class extends FifoModulator {
 const EVERYTHING = modulator("JSON.stringify(event.n); super.enqueue(event);");
 const SLOW = modulator("for (const begin = Date.now(); Date.now() - begin < 80;); super.enqueue(event);");
 /** Takes its host along, and so the state of the others. */
-const DEADLY = modulator("if (event.n === 20) new Array(5e8).fill(0);");
+const DEADLY = modulator("if (event.n === 20) 'x'.repeat(2 ** 27).split('');");
 
 test("PROV-2: what a modulator had been through before it began anew is said of its own channel alone at the next gateway", async () => {
   await using rig = await startRig();

@@ -18,7 +18,7 @@ export default class extends FifoModulator {
 const KILLING = {
   source: `import { FifoModulator } from "jecho:moe";
 export default class extends FifoModulator {
-  enqueue(event) { if (event.note === "kill") new Array(5e8).fill(0); }
+  enqueue(event) { if (event.note === "kill") 'x'.repeat(2 ** 27).split(''); }
 }`,
 };
 
