@@ -93,7 +93,7 @@ export class HandledSources {
 
   /** The source of a run; undefined where it has none. */
   of({ producer, isUrgent }: EventsFrame): HandledSource | undefined {
-    return this.#byProducer.size === 0 ? undefined : this.#byProducer.get(keyOf(producer, isUrgent));
+    return this.#byProducer.get(keyOf(producer, isUrgent));
   }
 
   get isEmpty(): boolean {

@@ -97,7 +97,7 @@ export function parseAddress(address: string): GatewayAddress {
   if (isNone || (path !== "" && scheme === "jecho"))
     throw new JechoError(
       "ARGUMENT_INVALID",
-      `"${String(address).slice(0, 200)}" is not the address of a gateway; HOST:PORT is wanted, as localhost:8080, or HOST:PORT/PATH where it is reached under a path`,
+      `"${String(address).slice(0, 200)}" is not the address of a gateway; HOST:PORT or HOST:PORT/PATH is wanted, as localhost:8080`,
     );
   return { place: `${host}${path}`, secure: scheme === "wss" || scheme === "https" };
 }

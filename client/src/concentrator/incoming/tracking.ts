@@ -91,7 +91,7 @@ interface Known {
   mayBeginEarlier: boolean;
   /** The incarnation of a modulator that makes its newest events' output. */
   maker?: bigint;
-  /** Ordinal of its beginning, or of its return where another one made events meanwhile, among those of all sources; 0 for none. */
+  /** The newest beginning or return of an incarnation, in any source, when this one last made events here; 0 for none. */
   turn: number;
   /** Whether anything was made of its events, by the present modulator or one before it. */
   wasMade: boolean;
@@ -180,10 +180,7 @@ export class Tracker {
     const known = reached.origin;
     if (known === undefined) {
       if (raised === last + 1) return ALL_NEW;
-      return {
-        had: Math.max(0, Math.min(count, last + 1 - raised)),
-        missing: Math.max(0, raised - last - 1),
-      };
+      return { had: hadOf(run, last), missing: Math.max(0, raised - last - 1) };
     }
     if (isRepeated(known, source, run)) return { had: count, missing: 0 };
     const { after, through, accounted } = run;
@@ -197,7 +194,7 @@ export class Tracker {
     const missing = lost <= 0 ? gap : after === through ? lost : Math.max(1, through - known.through);
     // A stretch that is told as missing is known before its last run is there.
     reach(known, source, missing > gap ? through : accounted);
-    return { had: Math.max(0, Math.min(count, last + 1 - raised)), missing };
+    return { had: hadOf(run, last), missing };
   }
 
   #begin(source: TrackedSource, run: EventsFrame, origin: TrackedSource | undefined): CountedRun {
@@ -206,7 +203,7 @@ export class Tracker {
     const known = origin && this.#knownOf(origin, run.after);
     if (known !== undefined) beginAt(known, run.after);
     const reached = this.#enter(source, Math.max(raised + count - 1, before), known);
-    const had = Math.max(0, Math.min(count, before + 1 - raised));
+    const had = hadOf(run, before);
     if (known === undefined) return { had, missing: this.#hasBeenAway && before === 0 ? raised - 1 : 0 };
     if (isRepeated(known, source, run)) return { had: count, missing: 0 };
     this.#takeTurn(reached);
@@ -396,8 +393,12 @@ export class Tracker {
   /** The incarnation of a modulator that makes this derived source makes the output of its raw source's newest events. */
   #takeTurn(reached: Reached): void {
     const { origin: of, source } = reached;
+    if (of === undefined) return;
     // Where another one has only begun, this one goes on with what it owes.
-    if (of === undefined || (reached.turn > 0 && of.by === source.id)) return;
+    if (reached.turn > 0 && of.by === source.id) {
+      if (reached.turn === of.turn) reached.turn = of.turn = this.#turns;
+      return;
+    }
     // The first half of a derived source is the incarnation of the modulator that makes it.
     const maker = source.id >> 32n;
     if (maker !== of.maker) {
@@ -436,6 +437,11 @@ export class Tracker {
     }
     return known;
   }
+}
+
+/** Number of events at the run's beginning that one who is behind this event has had. */
+function hadOf({ raised, count }: EventsFrame, last: number): number {
+  return Math.max(0, Math.min(count, last + 1 - raised));
 }
 
 /** The first output of a raw source begins behind this event. */

@@ -204,6 +204,35 @@ test("MOE-11: a modulator that makes a source's events again after another one h
   expect(told(() => tracker.place(second, 5, raw, 12, 13))).toBe(true);
 });
 
+test.each([
+  { goesOn: false, isTold: false },
+  { goesOn: true, isTold: true },
+])(
+  "MOE-11: of a return that was told before the other one's last events, a source tells again: $isTold",
+  ({ goesOn, isTold }) => {
+    const tracker = new Tracker();
+    const [usual, urgent] = [new TrackedSource(9n << 32n, false), new TrackedSource(9n << 32n, true)];
+    const reached = new Map<TrackedSource, number>();
+    const tells = (incarnation: bigint, raw: TrackedSource): boolean => {
+      tracker.hasRestarted = false;
+      const after = reached.get(raw) ?? 0;
+      reached.set(raw, after + 1);
+      tracker.take(
+        new TrackedSource(incarnation << 32n, raw.urgent),
+        run(after + 1, 1, after, after + 1),
+        raw,
+      );
+      return tracker.hasRestarted;
+    };
+    expect([tells(1n, usual), tells(1n, urgent)]).toEqual([false, false]);
+    expect([tells(2n, usual), tells(2n, urgent)]).toEqual([true, false]);
+    // What is urgent overtakes.
+    expect(tells(1n, urgent)).toBe(true);
+    if (goesOn) expect(tells(2n, usual)).toBe(false);
+    expect(tells(1n, usual)).toBe(isTold);
+  },
+);
+
 test("MOE-11: a modulator that goes on with what it owes after another one has begun is no restart", () => {
   const tracker = new Tracker();
   const [first, second, raw] = sourcesOf(1n << 32n, 2n << 32n, 9n << 32n);
