@@ -5,6 +5,8 @@ import { costsOf, processCpuUs, threadCpuUs } from "../src/beats.ts";
 
 const TIMES = 3;
 const SPIN_MS = 1;
+/** Rounds that take some milliseconds of a processor, however long a busy machine lets them wait for it. */
+const SPINS = 2_000_000;
 
 it("every work is done as often as every other, and each has its own cost", async () => {
   let [idle, spun] = [0, 0];
@@ -12,7 +14,8 @@ it("every work is done as often as every other, and each has its own cost", asyn
     idle: () => void idle++,
     spin: () => {
       spun++;
-      for (const start = performance.now(); performance.now() - start < SPIN_MS; );
+      const start = performance.now();
+      for (let i = 0; i < SPINS || performance.now() - start < SPIN_MS; i++);
     },
   };
   const costs = await costsOf(works, { beatMs: 5, times: TIMES, ms: 500 });
