@@ -60,8 +60,9 @@ const PLACES = {
 };
 /** All others. */
 const ALL = "{scripts,shared,modulators,client,react,server,apps/*,bench}/test/**/*.test.{ts,tsx}";
-/** Tests that stop their process' clock: each file has a process of its own, where nothing of others goes on by that clock. */
-const STOPPING = globSync(ALL).filter(file => readFileSync(file, "utf8").includes("useFakeTimers"));
+/** Tests that stop their process' clock, or measure its time: each file has a process of its own, where nothing of others goes on. */
+const OWN = /useFakeTimers|threadCpuUs/;
+const STOPPING = globSync(ALL).filter(file => OWN.test(readFileSync(file, "utf8")));
 const modulatorPlaces = (Object.keys(PLACES) as (keyof typeof PLACES)[]).map(modulatorPlace => ({
   extends: true as const,
   test: {
