@@ -61,8 +61,8 @@ const PLACES = {
 /** All others. */
 const ALL = "{scripts,shared,modulators,client,react,server,apps/*,bench}/test/**/*.test.{ts,tsx}";
 /** Tests that stop their process' clock, or measure its time: each file has a process of its own, where nothing of others goes on. */
-const OWN = /useFakeTimers|threadCpuUs/;
-const STOPPING = globSync(ALL).filter(file => OWN.test(readFileSync(file, "utf8")));
+const IS_APART = /useFakeTimers|threadCpuUs/;
+const APART = globSync(ALL).filter(file => IS_APART.test(readFileSync(file, "utf8")));
 const modulatorPlaces = (Object.keys(PLACES) as (keyof typeof PLACES)[]).map(modulatorPlace => ({
   extends: true as const,
   test: {
@@ -93,11 +93,11 @@ export default defineConfig({
           ...common,
           name: "all",
           include: [ALL],
-          exclude: [MODULATORS, STANDARD, WALLED, ...GREEDY, ...STOPPING],
+          exclude: [MODULATORS, STANDARD, WALLED, ...GREEDY, ...APART],
           provide: { place: "here" },
         },
       },
-      { extends: true, test: { ...common, name: "own clock", isolate: true, include: STOPPING } },
+      { extends: true, test: { ...common, name: "own clock", isolate: true, include: APART } },
       {
         extends: true,
         test: { ...common, name: "worker thread", include: ACROSS_THREADS, provide: { place: "worker" } },

@@ -73,7 +73,7 @@ test("one finger on the map of the whole earth scrolls the page up and down; whe
     for (let up = 10; up <= 60; up += 10) await touch("touchMove", { x, y: y - up });
     await touch("touchEnd");
   };
-  // What begins while the page still glides only stops it: Chromium lets nobody keep such a touch.
+  // Chromium lets nobody keep a touch that begins while the page still glides: it only stops that.
   await page.evaluate(() => {
     window.addEventListener("scrollend", () => document.body.setAttribute("data-lies-still", ""), {
       once: true,

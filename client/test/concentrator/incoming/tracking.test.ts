@@ -226,7 +226,7 @@ test.each([
     };
     expect([tells(1n, usual), tells(1n, urgent)]).toEqual([false, false]);
     expect([tells(2n, usual), tells(2n, urgent)]).toEqual([true, false]);
-    // What is urgent overtakes.
+    // An urgent event overtakes usual ones.
     expect(tells(1n, urgent)).toBe(true);
     if (goesOn) expect(tells(2n, usual)).toBe(false);
     expect(tells(1n, usual)).toBe(isTold);
