@@ -22,7 +22,7 @@ import type { DataShape } from "./data-shape.ts";
 import { EventCode } from "./event-code.ts";
 import { FieldArrays } from "./field-arrays.ts";
 import { type CodeField, type FieldKind, fieldOf, fieldText, LearnedField, storedInField } from "./fields.ts";
-import { Fuel } from "./fuel.ts";
+import { Fuel, type Stop } from "./fuel.ts";
 import { type Guard, guardsOf } from "./guards.ts";
 import { CodeScope, type KnownValue, nothing } from "./known.ts";
 import { Looks } from "./looks.ts";
@@ -75,7 +75,7 @@ export interface CheckedProgram {
   readonly outputs: readonly OutputPlan[];
   readonly slots: number;
   /** Reasons why it may stop at an event, for a host to go on. */
-  readonly stops: readonly Refusal[];
+  readonly stops: readonly Stop[];
   /** Whether it counts its steps as it runs. */
   readonly isCounted: boolean;
   /** Whether it keeps events beyond the call that they come with, or numbers in maps. */

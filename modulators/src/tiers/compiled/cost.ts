@@ -34,13 +34,16 @@ const NOTHING: CostFormula = { steps: 0, perElement: new Map(), caps: new Map(),
 
 /** Bound of the cost of code. @throws Refusal where it is the product of two lengths */
 export function costOf(body: readonly Code[]): CostFormula {
-  return body.map(costOfCode).reduce(sum, NOTHING);
+  let cost = NOTHING;
+  for (const code of body) cost = sum(cost, costOfCode(code));
+  return cost;
 }
 
-/** Loops in loops ask for the same again and again. */
+/** Costs of loops: those that they are in ask for the same again and again. */
 const known = new WeakMap<Code, CostFormula>();
 
 function costOfCode(code: Code): CostFormula {
+  if (code.is !== "loop") return computedCost(code);
   let cost = known.get(code);
   if (cost === undefined) {
     cost = computedCost(code);
@@ -53,7 +56,7 @@ function computedCost(code: Code): CostFormula {
   switch (code.is) {
     case "if": {
       const [then, other] = [costOf(code.yes), costOf(code.no)];
-      return sum(sum(costOfCode(code.test), greater(then, other)), { ...NOTHING, steps: STEPS });
+      return withMore(sum(costOfCode(code.test), greater(then, other)), STEPS);
     }
     case "loop": {
       const round = costOf(code.body);
@@ -98,13 +101,17 @@ function computedCost(code: Code): CostFormula {
             : code.is === "op" && SLOW.has(code.op)
               ? SLOW_STEPS
               : STEPS;
-      return sum(costOf(partsOf(code)), { ...NOTHING, steps: own });
+      return withMore(costOf(partsOf(code)), own);
     }
   }
 }
 
 function stepsOfCall(name: string): number {
   return isTierFunction(name) ? TIER_STEPS : CALL_STEPS;
+}
+
+function withMore(cost: CostFormula, steps: number): CostFormula {
+  return steps === 0 ? cost : { ...cost, steps: cost.steps + steps };
 }
 
 function sum(a: CostFormula, b: CostFormula): CostFormula {

@@ -2,11 +2,18 @@ import type { Node } from "acorn";
 import { type Code, type CodeLabel, type CodeLocal, f64, get, i32, type LengthOf, op, set } from "./code.ts";
 import { costOf } from "./cost.ts";
 import type { EventVector } from "./known.ts";
-import { Refusal, refuse } from "./refusal.ts";
+import { refuse } from "./refusal.ts";
 import { ANSWER } from "./window-layout.ts";
 
 /** Most places where one program may stop. */
 const MOST_STOPS = 1000;
+
+/** A place where a program may stop, and why. */
+export interface Stop {
+  readonly why: string;
+  readonly line: number;
+  readonly column: number;
+}
 
 /**
  * Facts that are only known while a program runs: how often its loops run, and whether it comes to a place that is not compiled. There it stops at the
@@ -14,7 +21,7 @@ const MOST_STOPS = 1000;
  */
 export class Fuel {
   /** Reasons why it may stop, by the number that it then leaves, from 1. */
-  readonly stops: Refusal[] = [];
+  readonly stops: Stop[] = [];
   /** The number that it leaves; 0 as long as it has not stopped. */
   readonly stopped: CodeLocal = { type: "i32" };
   readonly #left: CodeLocal = { type: "f64" };
@@ -67,7 +74,7 @@ export class Fuel {
     if (!this.isOpen) return refuse(node, "this is compiled where an event is looked at");
     if (this.stops.length === MOST_STOPS)
       return refuse(node, "it has more places to stop at than are compiled");
-    const number = this.stops.push(new Refusal(why, line, column + 1));
+    const number = this.stops.push({ why, line, column: column + 1 });
     return [
       set(this.stopped, i32(number)),
       set(this.#answer, i32(ANSWER.broken)),

@@ -4,6 +4,7 @@ import { type CodeGlobal, DATA_KEY, QUEUE_KEY, VERSION_KEY } from "./code.ts";
 import { type CompiledProgram, compileText } from "./compiler.ts";
 import { bytesOfText } from "./data-shape.ts";
 import type { EventWindow, WindowText } from "./event-window.ts";
+import type { Stop } from "./fuel.ts";
 import type { GivenData } from "./given-data.ts";
 import type { KeptEvent } from "./kept-events.ts";
 import { EventMaker } from "./made-events.ts";
@@ -177,11 +178,11 @@ export class ProgramInstances {
 }
 
 /** The failure that the number of a reason stands for, which a program has left: 0 for a broken event. */
-export function failureOf(number: number, stops: readonly Refusal[]): Error {
-  const why = stops[number - 1];
-  return why === undefined
+export function failureOf(number: number, stops: readonly Stop[]): Error {
+  const stop = stops[number - 1];
+  return stop === undefined
     ? new JechoError("MODULATOR_FAILED", "an event that it was given is broken")
-    : new StoppedProgram(why);
+    : new StoppedProgram(new Refusal(stop.why, stop.line, stop.column));
 }
 
 function variableOf(type: CodeGlobal["type"]): WebAssembly.Global {
