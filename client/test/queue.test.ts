@@ -95,7 +95,7 @@ test("drop-oldest: the newest events arrive in order, and what was dropped is co
   expect(missed).toBe(dropped);
 });
 
-test("CHAN-7, DEL-2: what is dropped of a producer that raises nothing more is told, also of its first events", async () => {
+test("CHAN-7, DEL-2, PROV-2: what is dropped of a producer that raises nothing more is told, also of its first events", async () => {
   await using rig = await startRig();
   const session = rig.session({ queue: { bytes: SMALL, whenFull: "drop-oldest" } });
   const reading = rig.session();

@@ -194,7 +194,7 @@ export class Deriving {
   seen(installation: Installation, { source, after, through }: Provenance): void {
     const lane = this.#laneOf(installation, source.id, source.urgent);
     lane.coverage ??= new Coverage(source as TrackedSource, after);
-    // What is stated behind a gap accounts for nothing before it.
+    // A position behind a gap accounts for nothing before it.
     if (after > lane.coverage.through && lane.coverage.isBehind) this.#state(lane, installation);
     lane.coverage.seen(after, through);
     this.#stateSoon(lane, installation);
