@@ -1,7 +1,7 @@
 /**
  * Bundles the standard modulators and the inside of the sandbox: into strings that the package carries, for sandboxes to
  * compile; as functions, for the producer's own process, which compiles no text; and the programs of the modulator host
- * into files that start without a compiler: a host that died is to be back soon.
+ * and of the thread that compiles texts into files that start without a compiler: a host that died is to be back soon.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";
@@ -73,6 +73,7 @@ write("quickjs.mjs", await bundle(pathOf("scripts/quickjs.mjs"), { minify: true,
 write("quickjs.d.mts", 'export * from "../../scripts/quickjs.mjs";\n');
 for (const name of ["main", "guard", "worker"])
   write(`${name}.mjs`, await bundle(pathOf(`src/tiers/hosted/${name}.ts`)));
+write("compiling.mjs", await bundle(pathOf("src/tiers/compiled/compiling.ts"), { minify: true }));
 const whole = await bundle(pathOf("src/tiers/hosted/worker.ts"), { minify: true, whole: true });
 write(
   "worker-source.mjs",

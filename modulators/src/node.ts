@@ -1,5 +1,6 @@
 /** Runs modulators in a Node process. */
 import { Worker } from "node:worker_threads";
+import { CompileThread } from "./tiers/compiled/compile-thread.ts";
 import { CompiledTier } from "./tiers/compiled/compiled-tier.ts";
 import {
   type EnvironmentPlace,
@@ -19,11 +20,15 @@ export type { EnvironmentStats, ModulatorOptions } from "./tiers/environment.ts"
 export type { HostClock } from "./tiers/periods.ts";
 export type { InstallRequest, ModulatorStats, Tier, TierEvents } from "./tiers/tier.ts";
 
+/** One for all environments of the process. */
+const compileThread = new CompileThread();
+
 /** The modulators' environment of a Node process: hosted modulators run in a child process, or in a thread with QuickJS. */
 export class ModulatorEnvironment extends SharedEnvironment {
   /** @param clock default: the machine's */
   constructor(options: ModulatorOptions, events: TierEvents, clock?: HostClock) {
-    const compiledTier: EnvironmentPlace["compiledTier"] = (...all) => new CompiledTier(...all);
+    const compiledTier: EnvironmentPlace["compiledTier"] = (tier, ...all) =>
+      new CompiledTier({ ...tier, thread: compileThread }, ...all);
     super(
       { carrier: carrierOf(options.engine), compile: compileModule, compiledTier, clock },
       options,

@@ -250,10 +250,11 @@ serve({
       return made;
     };
     const work = workOf({ modulator: { source: "" } } as EagerHandler, Record, [...records(40)]);
-    const install = (derived: number, source: string): Promise<unknown> => {
+    const install = async (derived: number, source: string): Promise<void> => {
       const modulator = modulatorTable({ source } as Modulator);
-      const { schema } = work.type;
-      return timed(() => environment.install({ derived, channel: CHANNEL, schema, modulator }));
+      const request = { derived, channel: CHANNEL, schema: work.type.schema, modulator };
+      await timed(() => environment.prepare(request));
+      await timed(() => environment.install(request));
     };
     const texts = [
       (i: number) =>

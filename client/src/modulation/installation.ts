@@ -1,5 +1,5 @@
 import type { Json } from "@jecho/modulators";
-import type { Instead, Modulator, SharedState } from "@jecho/shared/internal";
+import type { Instead, Modulator, ObjectUpdate, SharedState } from "@jecho/shared/internal";
 import type { ConsumerEndpoint } from "../concentrator/endpoints/endpoint.ts";
 import type { Lanes } from "../concentrator/outgoing/lane.ts";
 
@@ -179,4 +179,14 @@ export function isSame(a: Modulator, b: Modulator): boolean {
   if (a.source !== b.source || a.key !== b.key || (a.key === "" && a.parameters !== b.parameters))
     return false;
   return objects(a) === objects(b);
+}
+
+/** The modulator with the states that these updates bring. Lazy copies have what they have pulled. */
+export function withStates(modulator: Modulator, updates: ReadonlyMap<string, ObjectUpdate>): Modulator {
+  if (updates.size === 0) return modulator;
+  const objects = modulator.objects.map(one => {
+    const { version = one.version, state = one.state } = updates.get(`${one.object} false`) ?? {};
+    return one.lazy ? one : { ...one, version, state };
+  });
+  return { ...modulator, objects };
 }

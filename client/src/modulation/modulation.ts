@@ -16,12 +16,19 @@ import type { ConsumerEndpoint, ProducerEndpoint } from "../concentrator/endpoin
 import type { DerivedDemand } from "../producer/demand.ts";
 import { environmentEvents } from "./environment-events.ts";
 import { EnvironmentLoader } from "./environment-loader.ts";
-import { type Installation, leaveConnection, newInstallation, newOpening } from "./installation.ts";
+import {
+  type Installation,
+  leaveConnection,
+  newInstallation,
+  newOpening,
+  withStates,
+} from "./installation.ts";
 import { FeedNames, Installations } from "./installations.ts";
 import type { ModulationEvents } from "./modulation-events.ts";
 import { Runs } from "./runs.ts";
 
 const NONE = new Uint8Array(0);
+const NO_UPDATES: ReadonlyMap<string, ObjectUpdate> = new Map();
 /** For a modulator that makes one consumer's past: it runs in no process's stead. */
 const NO_PROCESS = { process: -1, own: true, producers: [] };
 /** Time that modulators in another process's stead are kept over a broken connection. */
@@ -41,6 +48,8 @@ export class Modulation {
   readonly #callers = new Map<number, string>();
   /** Installations under way: the hosted number, by derived channel and process. */
   readonly #installing = new Map<string, number>();
+  /** The newest updates since the request of each installation that is being prepared, by shared object and whether they bring a state. */
+  readonly #preparing = new Set<Map<string, ObjectUpdate>>();
   #apart: ReturnType<typeof setTimeout> | undefined;
   /** Counts connections that broke. */
   #connection = 0;
@@ -192,12 +201,13 @@ export class Modulation {
     const process = instead?.process ?? 0;
     const base = parent?.base ?? feed;
     const hosted = this.#nextHosted++;
-    const input = this.#names.enter(feed, channel);
+    let input = this.#names.enter(feed, channel);
     const name = `${derived}/${process}`;
     this.#installing.set(name, hosted);
     const schema = parent?.made ?? instead?.schema ?? producer?.schema ?? NONE;
     const isWanted = (): boolean => this.#installing.get(name) === hosted;
     this.#callers.set(hosted, base);
+    let ready = modulator;
     let installation: Installation | undefined;
     // It is entered before any event of it is reported, and answered before its output is sent.
     const enter = (said: Declared): void => {
@@ -221,7 +231,7 @@ export class Modulation {
         made,
         number,
       };
-      installation = newInstallation(modulator, instead, placed);
+      installation = newInstallation(ready, instead, placed);
       this.installed.add(installation);
       this.#events.onInstalled(installation);
       if (number === 0) return;
@@ -231,28 +241,42 @@ export class Modulation {
     try {
       const loaded = this.#environment.load();
       const environment = loaded instanceof Promise ? await loaded : loaded;
+      const asked = {
+        derived: hosted,
+        channel: input,
+        schema: schema.byteLength === 0 ? undefined : schema,
+        further: [...this.#names.typesOf(input).values()],
+        modulator,
+        behind,
+        by,
+        isInstead: instead !== undefined,
+      };
+      const preparing = environment.prepare(asked);
+      const updates = preparing === undefined ? NO_UPDATES : await this.#updatesUntil(preparing);
+      if (!isWanted()) throw new JechoError("CLOSED", "it is not wanted any more");
+      ready = withStates(modulator, updates);
+      input = this.#names.enter(feed, channel);
       const { offers, context = new Map() } = (instead === undefined ? producer : undefined) ?? {};
       const told = this.#names.typesOf(input);
-      const further = told.size === 0 ? [] : [...told.values()];
+      const further = [...told.values()];
       if (schema.byteLength > 0 && !told.has(tokenOf(schema))) {
         told.set(tokenOf(schema), schema);
         // Modulators that are there are told of it by no run any more.
         environment.addType(input, schema);
       }
       const request = {
-        derived: hosted,
+        ...asked,
         channel: input,
-        schema: schema.byteLength === 0 ? undefined : schema,
         further,
-        modulator,
+        modulator: ready,
         ...(offers !== undefined && { offers }),
         context,
-        behind,
-        by,
-        isInstead: instead !== undefined,
       };
       this.#events.onOrdered(hosted, feed, parent, wire);
-      await environment.install(request, enter);
+      const installed = environment.install(request, enter);
+      // Lazy copies are told what has come since the request.
+      for (const update of updates.values()) environment.update(update);
+      await installed;
       const entered = installation as Installation | undefined;
       if (entered === undefined || entered.lastNumber === 0) {
         if (entered !== undefined) this.#remove(entered);
@@ -266,6 +290,18 @@ export class Modulation {
     } finally {
       if (isWanted()) this.#installing.delete(name);
     }
+  }
+
+  /** The newest updates of shared objects that come until an installation is prepared. */
+  async #updatesUntil(prepared: Promise<void>): Promise<ReadonlyMap<string, ObjectUpdate>> {
+    const updates = new Map<string, ObjectUpdate>();
+    this.#preparing.add(updates);
+    try {
+      await prepared;
+    } finally {
+      this.#preparing.delete(updates);
+    }
+    return updates;
   }
 
   /**
@@ -389,7 +425,9 @@ export class Modulation {
       }
     }
     for (const [base, readers] of told) this.#events.onState(base, { readers, state: update.state });
-    if (update.derived === 0) this.#environment.loaded?.update(update);
+    if (update.derived !== 0) return;
+    for (const updates of this.#preparing) updates.set(`${update.object} ${update.state === ""}`, update);
+    this.#environment.loaded?.update(update);
   }
 
   /**

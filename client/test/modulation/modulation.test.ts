@@ -1,8 +1,8 @@
 import type { Modulator } from "@jecho/modulators";
 import { type Environment, modulatorTable, type TierEvents } from "@jecho/modulators/internal";
 import { ModulatorEnvironment } from "@jecho/modulators/node";
-import { errorCode } from "@jecho/shared";
-import type { Install, Outgoing } from "@jecho/shared/internal";
+import { errorCode, type } from "@jecho/shared";
+import type { Install, Instead, Outgoing } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import { Modulation } from "../../src/modulation/modulation.ts";
 import type { ModulationEvents } from "../../src/modulation/modulation-events.ts";
@@ -135,6 +135,38 @@ test("a modulator that is removed while the environment is loaded is not install
   await expect.poll(() => place.said).toEqual(["Refused CLOSED"]);
   expect([...place.modulation.installed]).toEqual([]);
   await place.modulation.close();
+});
+
+const Place = type("Place", { at: "int32" });
+/** Is compiled, and new to this process. */
+const unseen: Install = {
+  ...install,
+  modulator: modulatorTable({
+    source: `import { FifoModulator } from "jecho:moe"; export default class extends FifoModulator { enqueue(event) { if (event.at >= this.objects.view.at) super.enqueue(event); } }`,
+    objects: { view: { id: "o", version: 1, state: { at: 1 } } },
+  }),
+  instead: { ...(install.instead as Instead), schema: Place.schema },
+};
+
+test("a modulator that is compiled begins with the newest states, and one that is removed meanwhile not at all", async () => {
+  const answers: Outgoing[] = [];
+  const modulation = modulationIn(events => new ModulatorEnvironment({}, events), {
+    onAnswer: answer => answers.push(answer),
+  });
+  modulation.install(unseen, undefined);
+  modulation.install({ ...unseen, derived: 3, request: 6 }, undefined);
+  // Not there yet: both wait for the compiler.
+  expect([...modulation.installed]).toEqual([]);
+  modulation.update({ kind: "ObjectUpdate", derived: 0, object: "o", version: 2, state: '{"at":2}' });
+  modulation.update({ kind: "ObjectUpdate", derived: 0, object: "o", version: 3, state: '{"at":3}' });
+  modulation.remove(3, 3, false);
+  await expect.poll(() => answers).toHaveLength(2);
+  expect(answers).toMatchObject([
+    { kind: "Installed", request: 5, tier: "compiled" },
+    { kind: "Refused", request: 6 },
+  ]);
+  expect([...modulation.installed].map(({ objects }) => objects.get("o")?.state)).toEqual([{ at: 3 }]);
+  await modulation.close();
 });
 
 test("an environment that cannot be loaded is asked for again by the next modulator", async () => {

@@ -118,6 +118,13 @@ export class ModulatorEnvironment implements Environment {
     return compiled !== undefined;
   }
 
+  prepare(request: InstallRequest): Promise<void> | undefined {
+    const { source } = request.modulator;
+    const isCompiled =
+      !this.#known.has(source) && (request.isInstead === true || this.#whyNot(source) === undefined);
+    return isCompiled ? this.#compiled?.prepare(request) : undefined;
+  }
+
   install(request: InstallRequest, onInstalled?: (declared: Declared) => void): Promise<Declared> {
     const why = request.isInstead === true ? undefined : this.#whyNot(request.modulator.source);
     if (why !== undefined) return Promise.reject(new JechoError("MODULATORS_NOT_SERVED", why));

@@ -168,6 +168,13 @@ export interface TierPlacement {
 
 /** Runs a process's modulators, each in the fastest tier that accepts it. */
 export interface Environment extends Tier {
+  /**
+   * Gets ready for an installation, so that it holds the producer's thread no longer than it must.
+   *
+   * @returns undefined where nothing is to be waited for
+   */
+  prepare(request: InstallRequest): Promise<void> | undefined;
+
   /** The present place of an installed modulator. */
   placementOf(derived: number): TierPlacement | undefined;
 

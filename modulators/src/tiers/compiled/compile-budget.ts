@@ -2,8 +2,8 @@ import type { HostClock } from "../periods.ts";
 import { Refusal } from "./refusal.ts";
 
 /**
- * Characters of texts that a subject may have read or compiled in a burst, and each second on average. Each takes the producer about half a
- * microsecond: a second in a burst, 2 % of its thread on average.
+ * Characters of texts that a subject may have read or compiled in a burst, and each second on average. Each takes a thread of the producer's about half a
+ * microsecond: a second in a burst, 2 % of it on average.
  */
 const MOST_CHARACTERS = 2 << 20;
 const CHARACTERS_PER_SECOND = 32 << 10;
@@ -17,7 +17,7 @@ interface Allowance {
   at: number;
 }
 
-/** Bounds the producer's time that each subject's texts take to compile. What is beyond it is hosted. */
+/** Bounds the producer's processor time that each subject's texts take to compile. What is beyond it is hosted. */
 export class CompileBudget {
   readonly #clock: HostClock;
   readonly #allowances = new Map<string, Allowance>();

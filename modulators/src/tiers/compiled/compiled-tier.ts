@@ -8,8 +8,17 @@ import { type ConcernedModulator, LocalTier } from "../local/local-tier.ts";
 import { type HostClock, SYSTEM_CLOCK } from "../periods.ts";
 import type { InstallRequest, StateUpdate, TierEvents } from "../tier.ts";
 import { CompileBudget } from "./compile-budget.ts";
+import type { CompileThread } from "./compile-thread.ts";
 import { compiledEngine } from "./compiled-sandbox.ts";
-import { type CompiledProgram, canRead, compileFor, readText, type TextVerdict } from "./compiler.ts";
+import {
+  type CompiledProgram,
+  canRead,
+  compileFor,
+  isKnown,
+  readText,
+  type TextVerdict,
+  take,
+} from "./compiler.ts";
 import { type CostFormula, costText, MOST_PER_RUN, overlong, stepsFor } from "./cost.ts";
 import { GivenData } from "./given-data.ts";
 import { GuardedChannel } from "./guarded-channel.ts";
@@ -57,16 +66,21 @@ export class CompiledTier extends LocalTier {
   readonly #mostPerEvent: number;
   readonly #budget: RunBudget;
   readonly #compiling: CompileBudget;
+  readonly #thread: CompileThread | undefined;
   readonly #onMisfit: (misfit: Misfit) => void;
   readonly #compiled = new Map<number, Compiled>();
   readonly #channels = new Map<number, GuardedChannel>();
 
-  /** @param onMisfit told of a modulator that has stopped in a run, of which nothing has gone out: it takes the run again elsewhere */
+  /**
+   * @param options `thread`: compiles what is prepared; without one, this thread does
+   * @param onMisfit told of a modulator that has stopped in a run, of which nothing has gone out: it takes the run again elsewhere
+   */
   constructor(
     options: {
       limits?: Partial<Limits> | undefined;
       clock?: HostClock | undefined;
       mostPerEvent?: number | undefined;
+      thread?: CompileThread | undefined;
     },
     events: TierEvents,
     onMisfit: (misfit: Misfit) => void,
@@ -76,6 +90,7 @@ export class CompiledTier extends LocalTier {
     super(compiledEngine(mostPerEvent, budget), options, events);
     this.#budget = budget;
     this.#compiling = new CompileBudget(clock);
+    this.#thread = options.thread;
     this.#mostPerEvent = mostPerEvent;
     this.#onMisfit = onMisfit;
   }
@@ -84,6 +99,30 @@ export class CompiledTier extends LocalTier {
     if (!(thrown instanceof StoppedProgram)) return false;
     this.#onMisfit({ derived, why: thrown.why });
     return true;
+  }
+
+  /**
+   * Has a modulator's text compiled before it is installed, by another thread. What nobody has prepared, or changes later (types, shapes of states), is
+   * compiled in this one.
+   *
+   * @returns undefined where nothing is to be waited for
+   */
+  prepare(request: InstallRequest): Promise<void> | undefined {
+    const { schema, further = [], modulator, by = "" } = request;
+    if (this.#thread === undefined || this.#mostPerEvent === 0 || schema === undefined) return undefined;
+    const { source, parameters, objects } = modulator;
+    const data = dataOf(request);
+    const schemas = [schema, ...further];
+    if (data instanceof Refusal || isKnown(source, schemas.map(typeOf), data)) return undefined;
+    // It is read, and compiled.
+    if (this.#compiling.take(2 * source.length, by) !== undefined) return undefined;
+    const asked = {
+      source,
+      schemas,
+      parameters,
+      objects: objects.map(({ name, state }) => ({ name, state })),
+    };
+    return this.#thread.answerTo(asked).then(answer => answer && take(asked, answer));
   }
 
   /** The reason why a modulator cannot run here; undefined where it can. */

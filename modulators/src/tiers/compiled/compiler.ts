@@ -1,10 +1,11 @@
 import type { Type } from "@jecho/shared";
+import { typeOf } from "../../running/known-types.ts";
 import { fieldKinds } from "../../sandbox/field-kinds.ts";
-import { ENGINE } from "./builtins.ts";
 import { type CheckedAgainst, type CheckedProgram, checkProgram } from "./check.ts";
 import type { CodeGlobal } from "./code.ts";
+import { withoutCode } from "./cost.ts";
 import { encodeModule } from "./encoder.ts";
-import type { GivenData } from "./given-data.ts";
+import { GivenData } from "./given-data.ts";
 import { type ModuleText, readModule } from "./module-text.ts";
 import { Refusal } from "./refusal.ts";
 import { refusalOfCheck } from "./static-checks.ts";
@@ -22,16 +23,49 @@ export interface CompiledProgram extends Omit<CheckedProgram, "code"> {
   /** The modulator's fields, and what it reads of its data, each in the order of their places. */
   readonly globals: readonly CodeGlobal[];
   readonly data: readonly CodeGlobal[];
-  readonly functions: Readonly<Record<string, (...all: number[]) => number>>;
+  /** Names of the engine's functions that it calls. */
+  readonly functions: readonly string[];
 }
 
 /** A verdict on a text: what is made of it, or why it is not compiled. */
 export type TextVerdict = CompiledProgram | Refusal;
 
+/** The parts of a text that are wanted beside its programs. */
+export type TextFace = Pick<ModuleText, "input" | "output" | "needs" | "checks" | "beside">;
+
 /** A text that was read, and a number for it. */
 interface ReadText {
-  readonly text: ModuleText | Refusal;
+  readonly face: TextFace | Refusal;
   readonly number: number;
+  /** Undefined where another thread has read it. */
+  whole: ModuleText | undefined;
+}
+
+/** A request to another thread for the verdicts on a text, for events of each of these types. Its answer has plain data alone. */
+export interface CompileRequest {
+  readonly source: string;
+  readonly schemas: readonly Uint8Array[];
+  readonly parameters: string;
+  readonly objects: readonly { readonly name: string; readonly state: string }[];
+}
+
+export interface CompileAnswer {
+  readonly face: PlainFace | PlainRefusal;
+  /** In the order of the request's types; undefined for those that the text cannot read. */
+  readonly verdicts: readonly (PlainVerdict | undefined)[];
+}
+
+type PlainRefusal = Pick<Refusal, "why" | "line" | "column">;
+/** A face with its types as their schemas. */
+type PlainFace = Omit<TextFace, "input" | "output"> & {
+  readonly input: Uint8Array | undefined;
+  readonly output: Uint8Array | undefined;
+};
+
+interface PlainVerdict {
+  readonly made: CompiledProgram | PlainRefusal;
+  /** Paths of the parameters whose values it is made of. */
+  readonly paths: readonly string[];
 }
 
 /** By text, type, shapes of the data, and the values that `pinned` tells. */
@@ -48,30 +82,111 @@ export type Payment = (source: string) => Refusal | undefined;
 const FREE: Payment = () => undefined;
 
 /** Reads a text; the same text again costs nothing. */
-export function readText(source: string, pay = FREE): ModuleText | Refusal {
-  return textOf(source, pay).text;
+export function readText(source: string, pay = FREE): TextFace | Refusal {
+  return textOf(source, pay).face;
 }
 
 /** Compiles a text for events of a type and for data of this shape. The same again costs nothing. */
 export function compileText(source: string, writer: Type, data: GivenData, pay = FREE): TextVerdict {
-  const { text, number } = textOf(source, pay);
-  if (text instanceof Refusal) return text;
-  const key = `${number} ${writer.token} ${data.shapeText}`;
-  const paths = pinned.get(key) ?? new Set();
-  if (!pinned.has(key)) keep(pinned, key, paths);
-  const full = (): string => `${key} ${JSON.stringify(Array.from(paths, path => [path, data.at(path)]))}`;
-  let verdict = verdicts.get(full());
-  if (verdict === undefined) {
-    const unpaid = pay(source);
-    if (unpaid !== undefined) return unpaid;
-    const pin = (path: string): unknown => {
-      paths.add(path);
-      return data.at(path);
-    };
-    verdict = attempt(source, () => made(text, { writer, ...data.shapes, pin }));
-    keep(verdicts, full(), verdict);
-  }
+  const read = textOf(source, pay);
+  if (read.face instanceof Refusal) return read.face;
+  const place = placeOf(read, writer, data);
+  const known = verdicts.get(keyOf(place, data));
+  if (known !== undefined) return known;
+  const unpaid = pay(source);
+  if (unpaid !== undefined) return unpaid;
+  const pin = (path: string): unknown => {
+    pathsOf(place).add(path);
+    return data.at(path);
+  };
+  const verdict = attempt(source, () => {
+    read.whole ??= readModule(source);
+    return made(read.whole, { writer, ...data.shapes, pin });
+  });
+  keep(verdicts, keyOf(place, data), verdict);
   return verdict;
+}
+
+/** Whether the verdicts on a text for events of these types are known by now. */
+export function isKnown(source: string, writers: readonly Type[], data: GivenData): boolean {
+  const read = texts.get(source);
+  if (read === undefined) return source.length > MOST_CHARACTERS;
+  const { face } = read;
+  if (face instanceof Refusal) return true;
+  return writers.every(
+    writer => !canRead(face, writer) || verdicts.has(keyOf(placeOf(read, writer, data), data)),
+  );
+}
+
+/** Answers another thread. */
+export function answerTo({ source, schemas, parameters, objects }: CompileRequest): CompileAnswer {
+  const read = textOf(source, FREE);
+  const { face } = read;
+  if (face instanceof Refusal) return { face: plain(face), verdicts: [] };
+  const data = GivenData.read(parameters, objects);
+  const answers = schemas.map(schema => {
+    const writer = typeOf(schema);
+    if (!canRead(face, writer)) return undefined;
+    const verdict = compileText(source, writer, data);
+    const paths = [...pathsOf(placeOf(read, writer, data))];
+    return { made: verdict instanceof Refusal ? plain(verdict) : verdict, paths };
+  });
+  const { input, output, needs, checks } = face;
+  // Only checks look at what is beside the class.
+  const beside = checks.size === 0 ? [] : face.beside;
+  return {
+    face: { input: input?.schema, output: output?.schema, needs, checks, beside },
+    verdicts: answers,
+  };
+}
+
+/** Takes another thread's answer: from here on the verdicts are known. */
+export function take(
+  { source, schemas, parameters, objects }: CompileRequest,
+  { face, verdicts: answers }: CompileAnswer,
+): void {
+  if (!texts.has(source)) {
+    const { input, output } = face as PlainFace;
+    const known =
+      "why" in face
+        ? refusalOf(face)
+        : { ...face, input: input && typeOf(input), output: output && typeOf(output) };
+    keep(texts, source, { face: known, number: ++newest, whole: undefined });
+  }
+  const read = texts.get(source) as ReadText;
+  const data = GivenData.read(parameters, objects);
+  for (const [i, answer] of answers.entries()) {
+    if (answer === undefined) continue;
+    const place = placeOf(read, typeOf(schemas[i] as Uint8Array), data);
+    for (const path of answer.paths) pathsOf(place).add(path);
+    const key = keyOf(place, data);
+    if (!verdicts.has(key)) keep(verdicts, key, "why" in answer.made ? refusalOf(answer.made) : answer.made);
+  }
+}
+
+function plain({ why, line, column }: Refusal): PlainRefusal {
+  return { why, line, column };
+}
+
+function refusalOf({ why, line, column }: PlainRefusal): Refusal {
+  return new Refusal(why, line, column);
+}
+
+function placeOf({ number }: ReadText, writer: Type, data: GivenData): string {
+  return `${number} ${writer.token} ${data.shapeText}`;
+}
+
+function pathsOf(place: string): Set<string> {
+  let paths = pinned.get(place);
+  if (paths === undefined) {
+    paths = new Set();
+    keep(pinned, place, paths);
+  }
+  return paths;
+}
+
+function keyOf(place: string, data: GivenData): string {
+  return `${place} ${JSON.stringify(Array.from(pathsOf(place), path => [path, data.at(path)]))}`;
 }
 
 /** Compiles a text for events of a type and for this very data, which the class' own checks have to let pass. */
@@ -91,12 +206,12 @@ function textOf(source: string, pay: Payment): ReadText {
   let read = texts.get(source);
   if (read === undefined) {
     const unpaid = source.length > MOST_CHARACTERS ? undefined : pay(source);
-    if (unpaid !== undefined) return { text: unpaid, number: 0 };
+    if (unpaid !== undefined) return { face: unpaid, number: 0, whole: undefined };
     const text =
       source.length > MOST_CHARACTERS
         ? new Refusal(`it has ${source.length} characters, and at most ${MOST_CHARACTERS} are compiled`)
         : attempt(source, () => readModule(source));
-    read = { text, number: ++newest };
+    read = { face: text, number: ++newest, whole: text instanceof Refusal ? undefined : text };
     if (source.length <= MOST_CHARACTERS) keep(texts, source, read);
   }
   return read;
@@ -113,14 +228,20 @@ function attempt<T>(source: string, act: () => T): T | Refusal {
 }
 
 function made(text: ModuleText, against: CheckedAgainst): CompiledProgram {
-  const { code, ...known } = checkProgram(text, against);
+  const { code, cost, ...known } = checkProgram(text, against);
   const { bytes, functions } = encodeModule(code);
   const module = new WebAssembly.Module(bytes);
-  const called = Object.fromEntries(
-    functions.filter(name => !isTierFunction(name)).map(name => [name, ENGINE[name] as () => number]),
-  );
+  const called = functions.filter(name => !isTierFunction(name));
   const { globals, data } = code;
-  return { ...known, module, bytes: bytes.byteLength, globals, data, functions: called };
+  return {
+    ...known,
+    cost: withoutCode(cost),
+    module,
+    bytes: bytes.byteLength,
+    globals,
+    data,
+    functions: called,
+  };
 }
 
 function keep<T>(kept: Map<string, T>, key: string, value: T): void {
@@ -129,7 +250,7 @@ function keep<T>(kept: Map<string, T>, key: string, value: T): void {
 }
 
 /** Whether events of this type can be read by the text at all: they are left out elsewhere where not. */
-export function canRead(text: ModuleText, writer: Type): boolean {
+export function canRead(text: TextFace, writer: Type): boolean {
   try {
     text.input?.readerOf(writer);
     return true;

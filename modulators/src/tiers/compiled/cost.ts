@@ -147,6 +147,13 @@ function dearer(a: CostFormula["dearest"], b: CostFormula["dearest"]): CostFormu
   return a === undefined || (b !== undefined && b.steps > a.steps) ? b : a;
 }
 
+/** The formula without the code that its vectors belong to. */
+export function withoutCode({ steps, perElement, caps, dearest }: CostFormula): CostFormula {
+  const plain = (costs: LengthCosts): LengthCosts =>
+    new Map(Array.from(costs, ([{ name, elementBytes }, each]) => [{ name, elementBytes }, each]));
+  return { steps, perElement: plain(perElement), caps: plain(caps), dearest };
+}
+
 /** Bound of the steps that events of so many bytes take: no vector in them has more elements than fit into them. */
 export function stepsFor({ steps, perElement }: CostFormula, events: number, bytes: number): number {
   let most = events * steps;

@@ -1,5 +1,6 @@
 import { JechoError, type Type } from "@jecho/shared";
 import { typeOf } from "../../running/known-types.ts";
+import { ENGINE } from "./builtins.ts";
 import { type CodeGlobal, DATA_KEY, QUEUE_KEY, VERSION_KEY } from "./code.ts";
 import { type CompiledProgram, compileText } from "./compiler.ts";
 import { bytesOfText } from "./data-shape.ts";
@@ -122,7 +123,7 @@ export class ProgramInstances {
       m: { memory: window.memory },
       g: this.#globalsOf(program),
       f: {
-        ...functions,
+        ...Object.fromEntries(functions.map(name => [name, ENGINE[name]])),
         ...(state === "" ? {} : this.#options.functions()),
         stop: (number: number) => {
           throw failureOf(number, stops);

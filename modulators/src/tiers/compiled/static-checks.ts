@@ -14,7 +14,7 @@ type Ending = { readonly is: "return"; readonly value: unknown } | { readonly is
  * @returns why it is not known to return
  */
 export function refusalOfCheck(
-  text: ModuleText,
+  text: Pick<ModuleText, "checks" | "beside">,
   name: StaticCheckName,
   args: readonly unknown[],
 ): Refusal | undefined {
@@ -34,7 +34,7 @@ class StaticCheck extends StaticValues {
   readonly #module = new StaticScope();
   readonly #active = new Set<FunctionNode>();
 
-  constructor({ beside }: ModuleText) {
+  constructor({ beside }: Pick<ModuleText, "beside">) {
     super();
     for (const node of beside) if (node.type === "FunctionDeclaration") this.#declare(node, this.#module);
     for (const node of beside)
