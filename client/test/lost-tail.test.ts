@@ -296,3 +296,35 @@ test("PROV-5: of a producer that came and went while a consumer was away, which 
   await expect.poll(() => consumer.stats.missed).toBe(10);
   expect(there.stats.missed).toBe(0);
 });
+
+test("PROV-5: the same where the connection breaks once more, when events that came later are there", async () => {
+  await using rig = await startRig();
+  await using cutter = await startCutter(rig.gateway.address);
+  await using consuming = connect(cutter.address, { ...QUICK, modulators: PATIENT });
+  const seen = new Inbox<number>();
+  const consumer = await consuming.channel("a", Count).subscribe(({ n }) => seen.put(n), { modulator: EVEN });
+  await using other = await cuttable(rig, EVEN);
+  await other.part();
+  cutter.part();
+  await whenState(consumer, "reconnecting");
+  const producing = rig.session({ modulators: { most: 0 } });
+  const producer = await producing.channel("a", Count).produce();
+  await raise(producer, producing, 1, 11);
+  await producer.close();
+  await other.join();
+  await expect.poll(() => other.consumer.stats.missed).toBe(10);
+  const later = rig.session();
+  await raise(await later.channel("a", Count).produce(), later, 0, 4000);
+  // The gateway has sent all of the past, and behind it whatever else it has to say, when the first of it is here.
+  cutter.slow(10_000);
+  cutter.join();
+  await seen.take(1);
+  const { length } = seen.all;
+  cutter.part();
+  cutter.slow(Number.POSITIVE_INFINITY);
+  expect(length).toBeLessThan(2000);
+  cutter.join();
+  await seen.take(2000);
+  await expect.poll(() => consumer.stats.missed).toBe(10);
+  expect(seen.all).toHaveLength(2000);
+});

@@ -122,7 +122,8 @@ export async function startCutter(target: string): Promise<Cutter> {
       const most = (bytesPerSecond * SLICE_MS) / 1000;
       slices = setInterval(() => {
         for (const [near, far] of pairs) {
-          const slice = far.readableLength === 0 ? null : far.read(Math.min(most, far.readableLength));
+          // A stream that was made paused reads nothing until it is asked to.
+          const slice = far.read(Math.min(most, far.readableLength));
           if (slice !== null) near.write(slice);
         }
       }, SLICE_MS);

@@ -6,7 +6,7 @@ import type { GatewayCounts } from "../operations/gateway-counts.ts";
 import type { Acknowledgements } from "./acknowledgements.ts";
 import { ChannelDemand, type DemandNotices } from "./demand.ts";
 import type { Gathering } from "./gathering.ts";
-import { GatewayLanes, type SourceAt } from "./lanes.ts";
+import { GatewayLanes, type SourceAt, type SourceEnd } from "./lanes.ts";
 import type { ListenerBacklog, QueuePolicy } from "./listener.ts";
 import { Listeners } from "./listeners.ts";
 import type { LaneName } from "./run-queue.ts";
@@ -126,8 +126,17 @@ export class Channel {
 
   /** A consumer is back at this event: tells its process the last positions of producers that have gone since. */
   tellEnds(connection: Connection, seq: number): void {
-    for (const position of this.lanes.ends(this.number, seq))
+    for (const { position } of this.lanes.ends(this.number, seq))
       this.listeners.tellOne(connection, this.#placed(position));
+  }
+
+  /** The same, for its past, whose events have another channel number: in the order in which they go between the events. */
+  endsBehind(seq: number, number: number): SourceEnd[] {
+    const ends = Array.from(this.lanes.ends(number, seq), ({ seq, position }) => ({
+      seq,
+      position: this.#placed({ ...position, producer: 0 }),
+    }));
+    return ends.sort((a, b) => a.seq - b.seq);
   }
 
   leave(connection: Connection, feed: number): void {

@@ -38,6 +38,13 @@ export type SourceAt = Readonly<Pick<GatewayLane, "source" | "urgent" | "produce
   readonly endedAt?: number;
 };
 
+/** The last position of a source that has ended. */
+export interface SourceEnd {
+  /** Sequence number of the channel's newest event before it ended: consumers that are further have been told. */
+  readonly seq: number;
+  readonly position: Position;
+}
+
 /** The source of a run's events and, where they are derived, the raw source. */
 export type RunSource = Readonly<Pick<GatewayLane, "source" | "origin">>;
 
@@ -60,6 +67,8 @@ export class GatewayLanes {
   readonly #byProducer = new Few<number, GatewayLane>();
   /** Lanes whose producers have gone, oldest first. */
   #gone: Map<string, GatewayLane> | undefined;
+  /** How often a source has ended. */
+  endings = 0;
 
   /** Restores the counts of an earlier gateway. */
   restore(lanes: Iterable<SourceCount>): void {
@@ -342,11 +351,11 @@ export class GatewayLanes {
     for (const lane of this.#unsent(seq)) yield this.#endOf(lane, channel);
   }
 
-  /** Last positions of sources that went on behind this event and have ended, which nobody else tells. */
-  *ends(channel: number, seq: number): Generator<Position> {
+  /** Last positions of sources that went on behind this event and have ended, which nobody else tells; each with the newest event before its end. */
+  *ends(channel: number, seq: number): Generator<SourceEnd> {
     for (const lane of this.#gone?.values() ?? [])
-      if (lane.isOver && lane.seq > seq) yield this.#endOf(lane, channel);
-    for (const lane of this.#unsent(seq)) yield this.#endOf(lane, channel);
+      if (lane.isOver && lane.seq > seq) yield { seq: lane.seq, position: this.#endOf(lane, channel) };
+    for (const lane of this.#unsent(seq)) yield { seq, position: this.#endOf(lane, channel) };
   }
 
   /** Sources that ended unsent behind this event. Of all that is made of a raw source, what accounts for most of it says enough. */
@@ -376,6 +385,7 @@ export class GatewayLanes {
   }
 
   #forgetLater(lane: GatewayLane): void {
+    this.endings++;
     this.#gone ??= new Map();
     this.#gone.set(nameOf(lane), lane);
     for (const name of this.#gone.keys()) {

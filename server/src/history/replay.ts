@@ -3,6 +3,7 @@ import { encodeControl, FROM, type Place } from "@jecho/shared/internal";
 import type { Connection } from "../connections/connection.ts";
 import type { Portions } from "../connections/portions.ts";
 import type { Channel } from "../delivery/channel.ts";
+import type { SourceEnd } from "../delivery/lanes.ts";
 import { SOCKET_HIGH_BYTES } from "../delivery/listener.ts";
 import type { LoggedRun } from "./event-log.ts";
 import type { History } from "./history.ts";
@@ -107,6 +108,11 @@ export class Replay {
   /** Producer numbers under which events are sent, by source. */
   readonly #present = new Map<bigint, { readonly number: number; readonly process: number }>();
   #seq: number;
+  /** Event up to which ends of sources were told; undefined where none are. */
+  #told: number | undefined;
+  /** Ends of sources that are still to be told, in order, and the channel's number of ends when that was known. */
+  #ends: SourceEnd[] = [];
+  #endings = -1;
   /** The newest events that are still to be sent. */
   #newest: Iterator<LoggedRun> | undefined;
   readonly #isOfKeys: boolean;
@@ -118,6 +124,7 @@ export class Replay {
 
   /**
    * @param number channel number of the runs, so that no other consumer of that process takes them for live ones
+   * @param isFeed whether it is for modulators
    * @param level called when all kept events have been sent
    */
   constructor(
@@ -125,6 +132,7 @@ export class Replay {
     channel: Channel,
     history: History,
     number: number,
+    isFeed: boolean,
     beginning: Beginning,
     portions: Portions,
     level: () => void,
@@ -135,6 +143,7 @@ export class Replay {
     this.#number = number;
     this.#speed = beginning.speed;
     this.#seq = beginning.seq;
+    this.#told = isFeed ? undefined : beginning.had;
     this.#newest = beginning.newest;
     this.#isOfKeys = history.log.retention.latest;
     this.#portions = portions;
@@ -172,6 +181,7 @@ export class Replay {
         this.#timer = setTimeout(() => this.pump(), Math.min(waitMs, MOST_WAIT_MS));
         return false;
       }
+      if (this.#told !== undefined) this.#tellEnds(this.#told, run.frame.seq);
       this.#send(run);
       bytes += run.frame.end - run.frame.start;
       if (this.#newest === undefined) this.#seq = run.frame.seq + run.frame.count;
@@ -205,6 +215,21 @@ export class Replay {
     const clock = performance.now();
     this.#began ??= { at, clock };
     return (at - this.#began.at) / this.#speed - (clock - this.#began.clock);
+  }
+
+  /**
+   * Tells the sources' ends that come before this event: if the connection breaks behind it, the consumer's next place says that they were told.
+   *
+   * @param told event up to which they were
+   */
+  #tellEnds(told: number, seq: number): void {
+    const { endings } = this.#channel.lanes;
+    if (endings !== this.#endings) this.#ends = this.#channel.endsBehind(told, this.#number);
+    this.#endings = endings;
+    const due = this.#ends.findIndex(end => end.seq >= seq);
+    for (const { position } of this.#ends.splice(0, due < 0 ? this.#ends.length : due))
+      this.#connection.sendBytes(encodeControl(position));
+    this.#told = seq - 1;
   }
 
   #send({ frame, source, origin, by }: LoggedRun): void {

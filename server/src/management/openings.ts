@@ -356,6 +356,7 @@ export class GatewayOpenings {
       channel,
       channel.history as History,
       replay,
+      feed !== 0,
       beginning,
       this.#portions,
       () => {

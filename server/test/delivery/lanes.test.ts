@@ -63,11 +63,13 @@ test("PROV-6: the last position of what a modulator made before it began anew ta
   lanes.leave(1);
   lanes.place({ ...position(8, 0), origin: 9n, after: 3n, through: 3n }, 3, "");
   expect([...lanes.positions(1, 3)]).toMatchObject([{ source: 8n, producer: 1 }]);
-  expect([...lanes.ends(1, 2)]).toMatchObject([{ source: 7n, raised: 3n, producer: 0 }]);
+  expect([...lanes.ends(1, 2)]).toMatchObject([
+    { seq: 3, position: { source: 7n, raised: 3n, producer: 0 } },
+  ]);
   lanes.leave(1);
   expect([...lanes.ends(1, 2)]).toMatchObject([
-    { source: 7n, producer: 1 },
-    { source: 8n, producer: 1 },
+    { position: { source: 7n, producer: 1 } },
+    { position: { source: 8n, producer: 1 } },
   ]);
 });
 
