@@ -75,7 +75,7 @@ export class LinkSender {
     const socket = this.#socket;
     const error = new JechoError(
       "FRAME_TOO_LARGE",
-      `${control.kind} of ${bytes} bytes: the gateway takes requests of at most ${mostBytes}`,
+      `${control.kind} of ${bytes} bytes: the gateway takes at most ${mostBytes}`,
     );
     const request = "request" in control ? (control.request ?? 0) : 0;
     const { number: code, message } = error;

@@ -348,7 +348,7 @@ export class Link {
     const isGarbled = cause.code === "FRAME_MALFORMED" || cause.code === "FRAME_UNEXPECTED";
     const error =
       isGarbled && ++this.#garbled <= MOST_GARBLED
-        ? new JechoError("CONNECTION_LOST", `a message that is no frame of JEcho: ${cause.message}`)
+        ? new JechoError("CONNECTION_LOST", `a message is no frame of JEcho: ${cause.message}`)
         : cause;
     this.#socket = undefined;
     this.#token.lost();

@@ -85,7 +85,7 @@ export class Consumer<T> {
     behind?: Pick<Inherited, "epoch" | "seq" | "sources"> & { readonly since: number },
   ) {
     if (typeof handler !== "function")
-      throw new JechoError("ARGUMENT_INVALID", "subscribe() takes a function that is called with each event");
+      throw new JechoError("ARGUMENT_INVALID", "subscribe() takes a function, for the events");
     if (behind !== undefined) {
       this.#epoch = behind.epoch;
       this.#seq = Number(behind.seq);

@@ -127,10 +127,7 @@ function listOf<T>(name: string, list: readonly T[] = []): readonly T[] {
 
 function checkToken(token: unknown): void {
   if (["undefined", "string", "function"].includes(typeof token)) return;
-  throw new JechoError(
-    "ARGUMENT_INVALID",
-    `token is a string or a function that gives one, not a ${typeof token}`,
-  );
+  throw new JechoError("ARGUMENT_INVALID", `token is a string or a function, not a ${typeof token}`);
 }
 
 /**

@@ -162,7 +162,7 @@ export class Elsewhere<S extends WaysSession> {
       const may = (error as AggregateError).errors
         .map(one => JechoError.from(one))
         .find(({ retry }) => retry);
-      const why = `${identity} is another gateway than this session's, which is ${this.#names.identity} at ${this.#names.own.place}, and neither the name nor the session's neighbours say where`;
+      const why = `${identity} is another gateway than ${this.#names.identity} at ${this.#names.own.place}, and neither the name nor the session's neighbours say where`;
       return may ?? new JechoError("CHANNEL_ELSEWHERE", why);
     }
   }

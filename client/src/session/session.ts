@@ -166,7 +166,7 @@ export class Session {
     else if (type !== undefined && !isCodec(type))
       throw new JechoError(
         "ARGUMENT_INVALID",
-        "a channel's type is made by type(name, fields), typeFromFbs or typeFromSchema; json() stands in its place for JSON",
+        "a channel's type is made by type(name, fields), typeFromFbs or typeFromSchema; JSON's is json()",
       );
     return new EventChannel<T>(this.#ways, this.#names.inFull(name), type);
   }

@@ -125,8 +125,10 @@ export class Reception {
       // Before its first run, which one message may carry for several consumers. Missing events are part of the consumer's place: they are told once, also to one
       // that goes on in another process.
       const isUnmade = of.origin?.id === of.source.id;
+      // A source that goes on may be further at the gateway than what is made of it is here.
+      const known = isUnmade ? (entry.tracker.throughOf(of.source, true) as number) : through;
       if (producer !== 0 || missing > 0)
-        nameSource(entry, isUnmade ? 0 : producer, of, isUnmade ? 0 : raised, through, missing);
+        nameSource(entry, isUnmade ? 0 : producer, of, isUnmade ? 0 : raised, known, missing);
       return this.#missing(entry, missing);
     }
     const reached = of.origin === undefined ? raised : through;

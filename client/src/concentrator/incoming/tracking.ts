@@ -322,10 +322,14 @@ export class Tracker {
     this.#since = performance.now() - sinceMs;
   }
 
-  /** Count up to which the fate of a raw source's events is known; undefined where nothing of them has come. */
-  throughOf(source: TrackedSource): number | undefined {
+  /**
+   * Count up to which the fate of a raw source's events is known; undefined where nothing of them has come.
+   *
+   * @param all also where nothing was made of them yet
+   */
+  throughOf(source: TrackedSource, all?: boolean): number | undefined {
     const known = this.#known.get(source.name);
-    if (known?.wasMade) return known.through;
+    if (all || known?.wasMade) return known?.through;
     const reached = this.#reached.get(source.name);
     return reached === undefined || reached.origin !== undefined ? undefined : reached.raised;
   }

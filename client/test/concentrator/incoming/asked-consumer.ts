@@ -16,9 +16,10 @@ const never = () => expect.unreachable();
 /** The consumer's place at the gateway, once that has opened it. */
 export const at = { number: 2, channelNumber: 3, epoch: 1, change: undefined };
 
-/** A consumer that was asked for, with the bytes of each run and the number of missing events that its port was told. */
+/** A consumer that was asked for, with the bytes of each run, the number of missing events, and the positions in raw sources that its port was told. */
 export function askedConsumer() {
   const received: number[] = [];
+  const places: number[] = [];
   let missing = 0;
   const port: PortEnd = {
     endpoints: new NumberTable<Endpoint>(),
@@ -26,6 +27,7 @@ export function askedConsumer() {
       receive: (_, frame) => received.push(frame.end - frame.start),
       notify: notice => {
         if (notice.is === "missing") missing += notice.events;
+        else if (notice.is === "source") places.push(notice.through);
       },
     },
   };
@@ -49,5 +51,5 @@ export function askedConsumer() {
   };
   const consumer = new ConsumerEndpoint(request, port, new EndpointIndex(routes));
   consumer.become({ is: "asked", awaits: { request: 1 }, after: NEW });
-  return { routes, reception, consumer, received, missed: () => missing };
+  return { routes, reception, consumer, received, places, missed: () => missing };
 }

@@ -40,3 +40,25 @@ test("DEL-4: what found no room while a consumer was sent the past is told also 
   expect(received.length).toBeGreaterThan(0);
   expect(received.length + missed()).toBe(40);
 });
+
+test("PROV-5: the gateway's word that a source goes on moves no consumer's place beyond what was made for it", () => {
+  const { reception, consumer, places, missed } = askedConsumer();
+  consumer.become({ is: "live", ...at });
+  const position = {
+    kind: "Position",
+    channel: 3,
+    producer: 7,
+    urgent: false,
+    process: 5,
+    by: "",
+    agoMs: 0,
+  } as const;
+  const goesOn = (through: bigint): void =>
+    reception.position({ ...position, source: 9n, origin: 9n, raised: 0n, after: through, through }, false);
+  goesOn(10n);
+  reception.position({ ...position, source: 8n, origin: 9n, raised: 0n, after: 10n, through: 12n }, false);
+  // The consumer is back, and the output of these events is still to come: who goes on at its place is to have it.
+  goesOn(20n);
+  expect(places).toEqual([10, 12, 12]);
+  expect(missed()).toBe(0);
+});

@@ -8,7 +8,7 @@ const MOST_MIB = 128;
 /** Time without requests after which the thread ends, in ms. */
 const REST_MS = 10_000;
 
-interface Asked {
+interface AskedText {
   readonly request: CompileRequest;
   readonly answered: (answer: CompileAnswer | undefined) => void;
 }
@@ -19,7 +19,7 @@ interface Asked {
  */
 export class CompileThread {
   /** The first is being answered. */
-  readonly #asked: Asked[] = [];
+  readonly #asked: AskedText[] = [];
   #worker: Worker | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
