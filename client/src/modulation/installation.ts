@@ -88,7 +88,7 @@ export interface Installation {
   lastNumber: number;
   /** Whether it is to be removed once it has finished the events under way. */
   leaves: boolean;
-  /** Removes it if the process in whose stead it runs does not come back. */
+  /** Removes it if the process in whose stead it runs does not come back, or nobody asks for it at another connection. */
   leaving: ReturnType<typeof setTimeout> | undefined;
   /** Number of remote consumers. */
   elsewhere: number;

@@ -50,7 +50,6 @@ export class Modulation {
   readonly #installing = new Map<string, number>();
   /** The newest updates since the request of each installation that is being prepared, by shared object and whether they bring a state. */
   readonly #preparing = new Set<Map<string, ObjectUpdate>>();
-  #apart: ReturnType<typeof setTimeout> | undefined;
   /** Counts connections that broke. */
   #connection = 0;
   #nextHosted = 1;
@@ -378,22 +377,21 @@ export class Modulation {
     this.#connection++;
     this.#installing.clear();
     this.installed.interrupted();
-    for (const installation of this.installed) leaveConnection(installation);
-    clearTimeout(this.#apart);
-    if ([...this.installed].some(({ process }) => process !== 0))
-      this.#apart = setTimeout(() => this.#removeApart(({ process }) => process !== 0), APART_MS);
+    for (const installation of this.installed) {
+      leaveConnection(installation);
+      const { process, only, leaves } = installation;
+      // Each has its time, or those of processes that are gone would stay as long as the connection breaks again and again.
+      if (process !== 0 && only === undefined && !leaves)
+        installation.leaving ??= setTimeout(() => this.#remove(installation), APART_MS);
+    }
   }
 
   /** Removes modulators that nobody has asked for at the present connection. */
   removeUnwanted(): void {
-    // Modulators in another process's stead are asked for when their consumers are back, whenever others are.
-    this.#removeApart(({ process }) => process === 0);
-  }
-
-  #removeApart(isMeant: (installation: Installation) => boolean): void {
     for (const installation of [...this.installed]) {
-      const { number, only } = installation;
-      if (number === 0 && only === undefined && isMeant(installation)) this.#remove(installation);
+      const { number, process } = installation;
+      // Those in another process's stead are asked for when their consumers are back, whenever others are.
+      if (number === 0 && process === 0) this.#remove(installation);
     }
   }
 
@@ -466,7 +464,7 @@ export class Modulation {
   }
 
   async close(): Promise<void> {
-    clearTimeout(this.#apart);
+    for (const { leaving } of this.installed) clearTimeout(leaving);
     await this.#environment.close();
   }
 

@@ -194,3 +194,22 @@ test("PROV-5: modulators in others' stead may have something to do for their cha
   expect(modulation.finishedFor(3)).toBeInstanceOf(Promise);
   await modulation.close();
 });
+
+test("DEL-7: modulators in others' stead that nobody asks for again go after their time, however often the connection breaks", async () => {
+  const leavings: NodeJS.Timeout[] = [];
+  const modulation = modulationIn(events => new ModulatorEnvironment({ trusted: [FIFO] }, events), {});
+  modulation.install(withView, undefined);
+  await expect.poll(() => [...modulation.installed].length).toBe(1);
+  const [installation] = modulation.installed;
+  for (let times = 0; times < 3; times++) {
+    modulation.interrupted();
+    leavings.push(installation?.leaving as NodeJS.Timeout);
+  }
+  // Its time has begun, and does not begin again.
+  expect(new Set(leavings).size).toBe(1);
+  expect(leavings[0]?.hasRef()).toBe(true);
+  modulation.install({ ...withView, derived: 9 }, undefined);
+  await expect.poll(() => installation?.number).toBe(9);
+  expect(installation?.leaving).toBeUndefined();
+  await modulation.close();
+});
