@@ -120,9 +120,11 @@ class Seat {
 
   /** Goes on at its place as another consumer. */
   async reopen(): Promise<void> {
-    await this.#consumer?.close();
+    // It has none before any event.
+    if (this.#consumer?.place === undefined) return;
+    await this.#consumer.close();
     this.account.moved();
-    await this.open(this.#consumer?.place);
+    await this.open(this.#consumer.place);
   }
 }
 
