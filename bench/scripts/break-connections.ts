@@ -120,7 +120,7 @@ class Seat {
 
   /** Goes on at its place as another consumer. */
   async reopen(): Promise<void> {
-    // It has none before any event.
+    // A consumer has no place before any event.
     if (this.#consumer?.place === undefined) return;
     await this.#consumer.close();
     this.account.moved();
@@ -157,7 +157,7 @@ const FAULT_KINDS = {
     await delay(random.between(0, 300));
     gateway = await createGateway({ ...gatewayOptions, port });
   },
-  // What is raised on a channel without history while nobody listens is nobody's.
+  // Events on a channel without history that are raised while nobody listens are nobody's.
   reopen: () => random.pick(seats.filter(({ channel }) => isKept(channel))).reopen(),
 } satisfies Record<string, () => unknown>;
 type FaultKind = keyof typeof FAULT_KINDS;

@@ -390,7 +390,7 @@ export class Modulation {
   removeUnwanted(): void {
     for (const installation of [...this.installed]) {
       const { number, process } = installation;
-      // Those in another process's stead are asked for when their consumers are back, whenever others are.
+      // Modulators in another process's stead are asked for when their consumers are back, whenever others are.
       if (number === 0 && process === 0) this.#remove(installation);
     }
   }

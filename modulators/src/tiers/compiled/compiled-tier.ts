@@ -114,7 +114,7 @@ export class CompiledTier extends LocalTier {
     const data = dataOf(request);
     const schemas = [schema, ...further];
     if (data instanceof Refusal || isKnown(source, schemas.map(typeOf), data)) return undefined;
-    // It is read, and compiled.
+    // The text is read and compiled: each counts, as it does in this thread.
     if (this.#compiling.take(2 * source.length, by) !== undefined) return undefined;
     const asked = {
       source,
