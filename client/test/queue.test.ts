@@ -107,11 +107,14 @@ test("CHAN-7, DEL-2, PROV-2: what is dropped of a producer that raises nothing m
   const loud = await session.channel("loud", Tick).produce();
   await isWanted(loud);
   await expect.poll(() => quiet.demand.total).toBe(3);
-  for (let raised = 20; raised <= 60; raised += 20) {
-    flood(quiet, 20);
-    flood(loud, isBeside ? 20_000 : 1000);
+  for (let [round, raised] = [0, 0]; round < 3; round++) {
+    const before = quiet.stats.dropped;
+    do {
+      raised += flood(quiet, 20).taken;
+      flood(loud, isBeside ? 20_000 : 1000);
+      // The sender may have been as fast.
+    } while (isBeside && quiet.stats.dropped === before);
     await session.flush();
-    if (isBeside) expect(quiet.stats.dropped).toBeGreaterThan(raised - 20);
     const { dropped } = quiet.stats;
     await expect.poll(() => [elsewhere(), here(), filtering()]).toEqual([raised, raised, dropped]);
   }

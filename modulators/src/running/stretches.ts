@@ -30,8 +30,9 @@ export class Stretches {
     for (let i = this.#given.length - 1; i >= this.#closed; i--) {
       const given = this.#given[i] as GivenStretch;
       if (given.of.source.id !== of.source.id || given.of.source.urgent !== of.source.urgent) continue;
-      // Behind a gap a new stretch begins: the former one says nothing of the new position.
-      given.of = given.of.through === of.after ? { ...given.of, through: of.through } : of;
+      // Behind a gap a new stretch begins.
+      if (given.of.through !== of.after) break;
+      given.of = { ...given.of, through: of.through };
       given.at = at;
       return;
     }

@@ -69,6 +69,11 @@ export class Bench implements AsyncDisposable {
     );
   }
 
+  /** So many events are dropped before their producer's process takes them. */
+  drop(events: number): void {
+    this.#raised += events;
+  }
+
   raise(of: Type, events: readonly Uint8Array[], tag?: string): void {
     const parts = events.map(bytes => ({ bytes, start: 0, end: bytes.byteLength }));
     const header = {

@@ -60,6 +60,28 @@ test("MOE-29, PROV-2: one that comes later accounts for nothing that was raised 
   expect(bench.stretches).toEqual([[1, 2]]);
 });
 
+test("MOE-29, PROV-2: a modulator has been through what comes before dropped events, and through what comes behind them", async () => {
+  await using bench = new Bench();
+  const one = modulatorFrom(event => event.station === 7);
+  await bench.install(one);
+  await bench.install(one, Reading.schema, DERIVED + 1);
+  for (const lost of [0, 2, 3]) {
+    bench.drop(lost);
+    bench.enqueue(Reading, readings(1));
+    bench.enqueue(Reading, readings(1));
+  }
+  bench.environment.tellSeen(DERIVED);
+  bench.enqueue(Reading, readings(1));
+  bench.environment.tellSeen(DERIVED);
+  const before = [
+    [0, 2],
+    [4, 6],
+  ];
+  expect(bench.stretches).toEqual([...before, [9, 11], [9, 12]]);
+  bench.environment.tellSeen();
+  expect(bench.stretches.slice(4)).toEqual([...before, [9, 12]]);
+});
+
 test("MOE-29, PROV-3: while events of a modulator wait, it is not through what comes behind them", async () => {
   await using bench = new Bench();
   await bench.install(modulatorFrom(event => event.station === 7));
