@@ -7,7 +7,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { type Consumer, connect, type EventPlace, type Producer } from "@jecho/client";
+import { type Consumer, connect, type EventPlace, type Producer, type Session } from "@jecho/client";
 import { createGateway, type GatewayOptions } from "@jecho/server";
 import { Account, add, emptyVerdict, type Source } from "../src/chaos/checker.ts";
 import { Cutter } from "../src/chaos/cutter.ts";
@@ -42,16 +42,10 @@ const { port } = gateway;
 const ways = { producer: await Cutter.start(port), consumer: await Cutter.start(port) };
 const quick = { backoff: { firstMs: 20, mostMs: 100 }, onError: () => {} };
 const way: Way = { place: "here", tier: tier as Way["tier"] };
-const producing = connect(`127.0.0.1:${ways.producer.port}`, {
-  name: "producer",
-  ...quick,
-  ...optionsOf(way, false),
-});
-const consuming = connect(`127.0.0.1:${ways.consumer.port}`, {
-  name: "consumer",
-  ...quick,
-  ...optionsOf(way, true),
-});
+/** A session of consumers, by the channel that they are on: those of one that is kept may go on in another session. */
+const consuming = (name: Channel): Session =>
+  connect(`127.0.0.1:${ways.consumer.port}`, { name, ...quick, ...optionsOf(way, true) });
+const sessions: Record<string, Session> = Object.fromEntries(CHANNELS.map(name => [name, consuming(name)]));
 
 /** A producer's usual or urgent events on a channel. */
 interface Line {
@@ -59,25 +53,64 @@ interface Line {
   readonly source: Source;
 }
 
-const lines: Line[] = [];
-for (const channel of CHANNELS) {
-  const history = isKept(channel) ? { history: { events: 1_000_000 } } : {};
-  const producer = (await producing.channel(channel, ChaosEvent).produce(history)) as Producer<Raised>;
-  for (const life of [1, URGENT_LIFE + 1]) {
-    const counts = { due: 0, raised: 0, isOver: false, marks: [] };
-    lines.push({ producer, source: { producer: 1, life, channel, serves: false, ...counts } });
+const sources: Source[] = [];
+
+/** A process that produces on both channels, and is another one with each life. */
+class Producing {
+  readonly #number: number;
+  #life = 0;
+  #session: Session | undefined;
+  lines: Line[] = [];
+
+  constructor(number: number) {
+    this.#number = number;
+  }
+
+  /** Ends its life, if it has one, and begins the next. */
+  async begin(): Promise<void> {
+    for (const { source } of this.lines) source.isOver = true;
+    this.lines = [];
+    await this.#session?.close();
+    this.#life++;
+    this.#session = connect(`127.0.0.1:${ways.producer.port}`, {
+      name: `producer ${this.#number}`,
+      ...quick,
+      ...optionsOf(way, false),
+    });
+    for (const channel of CHANNELS) {
+      const history = isKept(channel) ? { history: { events: 1_000_000 } } : {};
+      const raised = this.#session.channel(channel, ChaosEvent);
+      const producer = (await raised.produce(history)) as Producer<Raised>;
+      for (const life of [this.#life, URGENT_LIFE + this.#life]) {
+        const counts = { due: 0, raised: 0, isOver: false, marks: [] };
+        const source = { producer: this.#number, life, channel, serves: false, ...counts };
+        this.lines.push({ producer, source });
+        sources.push(source);
+      }
+    }
+  }
+
+  async flush(): Promise<void> {
+    await this.#session?.flush();
+  }
+
+  async close(): Promise<void> {
+    await this.#session?.close();
   }
 }
+
+const producing = [1, 2].map(number => new Producing(number));
+for (const one of producing) await one.begin();
 
 let isRaising = false;
 
 function raise(): void {
-  for (const { producer, source } of isRaising ? lines : []) {
-    const { life, raised: n, marks } = source;
+  for (const { producer, source } of isRaising ? producing.flatMap(({ lines }) => lines) : []) {
+    const { producer: number, life, raised: n, marks } = source;
     const isUrgent = life >= URGENT_LIFE;
     if (isUrgent && random.next() < 0.7) continue;
     try {
-      const event = { producer: 1, life, n, first: n, count: 0, check: checkOf(1, life, n) };
+      const event = { producer: number, life, n, first: n, count: 0, check: checkOf(number, life, n) };
       if (isUrgent) producer.publishUrgent(event);
       else producer.publish(event);
       marks.push({ n, atMs: performance.now() });
@@ -95,6 +128,8 @@ class Seat {
   readonly account: Account;
   readonly #meaning: MeaningName;
   #consumer: Consumer<Raised> | undefined;
+  /** Number of its openings: what an earlier session hands on is not the seat's. */
+  #openings = 0;
 
   constructor(channel: Channel, meaning: MeaningName) {
     this.channel = channel;
@@ -102,11 +137,14 @@ class Seat {
     this.#meaning = meaning;
   }
 
-  async open(from?: EventPlace): Promise<void> {
+  async open(from?: EventPlace | number): Promise<void> {
+    const opening = ++this.#openings;
     const { modulator, as, of } = meaningOf(this.#meaning);
     const name = of === undefined ? this.channel : `${this.channel}#${of}`;
-    const note = (...numbers: number[]): void => this.account.take(Uint32Array.from([0, ...numbers]), 0);
-    this.#consumer = await consuming
+    const note = (...numbers: number[]): void => {
+      if (opening === this.#openings) this.account.take(Uint32Array.from([0, ...numbers]), 0);
+    };
+    this.#consumer = await (sessions[this.channel] as Session)
       .channel(name, ChaosEvent)
       .subscribe(({ producer, life, n, first, count }) => note(producer, life, first, n, count), {
         onMissed: ({ events }) => note(NOTICE, NOTICES.missed, events, 0, 0),
@@ -123,8 +161,18 @@ class Seat {
     // A consumer has no place before any event.
     if (this.#consumer?.place === undefined) return;
     await this.#consumer.close();
+    await this.goOn();
+  }
+
+  /** Goes on in another session, of which its last one knows nothing. */
+  async goOn(): Promise<void> {
     this.account.moved();
-    await this.open(this.#consumer.place);
+    // One that has no place yet is owed all that there is.
+    await this.open(this.#consumer?.place ?? 1);
+  }
+
+  get isBehind(): boolean {
+    return meaningOf(this.#meaning).of !== undefined;
   }
 }
 
@@ -132,6 +180,29 @@ const seats = CHANNELS.flatMap(channel => MEANINGS.map(meaning => new Seat(chann
 for (const seat of seats) {
   await seat.open();
   seat.account.subscribed(0);
+}
+
+/** The consumers of the channel with history go on in another session, as if their process had been killed. */
+async function restartConsumers(): Promise<void> {
+  const name = CHANNELS.find(isKept) as Channel;
+  const session = sessions[name] as Session;
+  ways.consumer.refuses = true;
+  ways.consumer.cut();
+  const closed = session.close();
+  ways.consumer.refuses = false;
+  sessions[name] = consuming(name);
+  const kept = seats.filter(({ channel }) => channel === name);
+  // What modulators make has its name once they are there.
+  await Promise.all(kept.filter(({ isBehind }) => !isBehind).map(seat => seat.goOn()));
+  await Promise.all(kept.filter(({ isBehind }) => isBehind).map(seat => seat.goOn()));
+  await closed;
+}
+
+let moving = Promise.resolve();
+/** Moves consumers when all that were moved before are open. */
+function move(act: () => Promise<void>): Promise<void> {
+  moving = moving.then(act);
+  return moving;
 }
 
 const some = (): Cutter => random.pick([ways.producer, ways.consumer]);
@@ -158,13 +229,13 @@ const FAULT_KINDS = {
     gateway = await createGateway({ ...gatewayOptions, port });
   },
   // Events on a channel without history that are raised while nobody listens are nobody's.
-  reopen: () => random.pick(seats.filter(({ channel }) => isKept(channel))).reopen(),
+  reopen: () => move(() => random.pick(seats.filter(({ channel }) => isKept(channel))).reopen()),
+  again: () => move(restartConsumers),
 } satisfies Record<string, () => unknown>;
 type FaultKind = keyof typeof FAULT_KINDS;
 const KINDS = Object.keys(FAULT_KINDS) as FaultKind[];
 
-const sourcesOf = (channel: Channel): Source[] =>
-  lines.map(({ source }) => source).filter(source => source.channel === channel);
+const sourcesOf = (of: Channel): Source[] => sources.filter(({ channel }) => channel === of);
 const raising = setInterval(raise, 2);
 const until = performance.now() + Number(minutes) * 60_000;
 const sum = emptyVerdict();
@@ -182,7 +253,7 @@ while (performance.now() < until) {
   faults += done.length;
   isRaising = false;
   for (const cutter of Object.values(ways)) cutter.heal();
-  await producing.flush();
+  await Promise.all(producing.map(one => one.flush()));
   const quiet = performance.now() + QUIET_MS;
   const isOwed = (): boolean => seats.some(({ account, channel }) => account.owed(sourcesOf(channel)) > 0);
   while (isOwed() && performance.now() < quiet) await delay(50);
@@ -193,10 +264,11 @@ while (performance.now() < until) {
     if (lostUntold + duplicated + reordered + restartedUntold + corrupt > 0)
       console.log(`after ${faults} faults, the last ones ${done.join(", ")}\n${notes.join("\n")}`);
   }
+  if (random.next() < 0.5) await random.pick(producing).begin();
 }
 clearInterval(raising);
 console.log(`seed ${seed}: ${faults} faults`, sum);
-await Promise.all([producing.close(), consuming.close()]);
+await Promise.all([...producing, ...Object.values(sessions)].map(one => one.close()));
 for (const cutter of Object.values(ways)) cutter.close();
 await gateway.close();
 await rm(folder, { recursive: true });
