@@ -98,8 +98,8 @@ export class Modulation {
     const parent = this.installed.ofNumber(channel, process);
     const source = instead === undefined ? (producer as ProducerEndpoint).channel : `${process}@${channel}`;
     const own = parent?.makes ?? source;
-    // It may have been fed over the wire only, and be fed through the parent as well from now on.
-    const known = this.installed.apart(instead === undefined ? [own] : [own, source], modulator, derived);
+    // One that was fed over the wire alone may be fed through the parent as well from now on; one that is to be fed through the parent alone begins anew.
+    const known = this.installed.apart(instead?.direct ? [own, source] : [own], modulator, derived);
     const isWired = instead !== undefined && (parent === undefined || instead.direct);
     const wire = isWired ? known?.wire || this.#events.feedFor(source, instead.sources) : "";
     const feed = parent?.makes ?? (wire || source);

@@ -2,7 +2,7 @@ import type { Modulator } from "@jecho/modulators";
 import { type Environment, modulatorTable, type TierEvents } from "@jecho/modulators/internal";
 import { ModulatorEnvironment } from "@jecho/modulators/node";
 import { errorCode, type } from "@jecho/shared";
-import type { Install, Instead, Outgoing } from "@jecho/shared/internal";
+import { EventsFrame, encodeRun, type Install, type Instead, type Outgoing } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import { Modulation } from "../../src/modulation/modulation.ts";
 import type { ModulationEvents } from "../../src/modulation/modulation-events.ts";
@@ -192,6 +192,40 @@ test("PROV-5: modulators in others' stead may have something to do for their cha
   await modulation.finishedFor(2);
   modulation.interrupted();
   expect(modulation.finishedFor(3)).toBeInstanceOf(Promise);
+  await modulation.close();
+});
+
+test("PROV-2: one that was fed over the wire is fed by the modulator before it, once that is here, too", async () => {
+  const made: [derived: number, events: number][] = [];
+  const modulation = modulationIn(events => new ModulatorEnvironment({ trusted: [FIFO] }, events), {
+    onEvents({ number }, { count }): undefined {
+      made.push([number, count]);
+    },
+  });
+  const parent = { ...install, modulator: modulatorTable({ source: FIFO }) };
+  const behind = { ...parent, channel: install.derived, derived: 7, request: 6 };
+  const raise = (feed: string, raised: number): void => {
+    const header = { channel: 1, producer: 4, raised, token: 0n, parameters: 0, flags: 0 };
+    const run = EventsFrame.at(encodeRun(header, [{ bytes: new Uint8Array(8), start: 0, end: 8 }]));
+    const of = { source: { id: 9n, urgent: false }, after: raised - 1, through: raised };
+    modulation.runs.enqueue(feed, run, of);
+  };
+  modulation.install(behind, undefined);
+  await expect.poll(() => [...modulation.installed].length).toBe(1);
+  raise("3@2", 1);
+  await modulation.runs.finished();
+  expect(made.splice(0)).toEqual([[7, 1]]);
+  modulation.interrupted();
+  modulation.install(parent, undefined);
+  await expect.poll(() => [...modulation.installed].length).toBe(2);
+  modulation.install(behind, undefined);
+  await expect.poll(() => [...modulation.installed].filter(({ number }) => number > 0).length).toBe(2);
+  raise("3@1", 2);
+  await modulation.runs.finished();
+  expect(made).toEqual([
+    [2, 1],
+    [7, 1],
+  ]);
   await modulation.close();
 });
 
