@@ -237,6 +237,21 @@ test("PROV-3: what waited with a host that died is not accounted for; what it ha
   expect(rig.seen.map(({ of }) => [of.after, of.through])).toEqual([[3, 6]]);
 });
 
+test("PROV-4: a stretch without events is accounted for once its modulator is installed, also by another host", async () => {
+  await using rig = new Rig();
+  for (const [i, isKilled] of [false, true].entries()) {
+    const installing = rig.install(modulator("", `// ${i}`));
+    rig.host.pass(BASE, { source: SOURCE, after: 5, through: 8 });
+    const { length } = rig.seen;
+    if (isKilled) process.kill(rig.host.stats.pid as number, "SIGKILL");
+    const derived = await installing;
+    expect(rig.seen.slice(length).map(({ derived, of }) => [derived, of.after, of.through])).toEqual([
+      [derived, 5, 8],
+    ]);
+  }
+  expect(rig.host.stats).toMatchObject({ restarts: 1 });
+});
+
 test("PROV-1: what is made of a long run is several runs, each of which accounts for its own events", async () => {
   await using rig = new Rig();
   const derived = await rig.install(

@@ -122,8 +122,7 @@ export class Answers {
     const installation = this.#roster.get(derived);
     if (installation === undefined) return true;
     const declared = { schema: copyOf(schema), reads: copyOf(reads), needs };
-    installation.declared = declared;
-    installation.installed.resolve(declared);
+    installation.answered(declared);
     this.#deliverCalls(installation);
     this.#events.installed(installation, cpuMs);
     return needs.every(name => installation.isGranted(name));

@@ -175,10 +175,10 @@ export class HostBacklog {
   pass(channel: number, of: Provenance): void {
     this.#waiting.get(channel)?.newest?.passed.push(of);
     const batches = new Set<Batch>();
-    for (const { place, derived, passage, waiting } of this.#roster.fedWith(channel)) {
-      if (place !== undefined) continue;
-      const batch = this.#outstanding.newestBatch(channel, derived);
-      if (batch === undefined) passage.turned(of, 0, waiting);
+    for (const installation of this.#roster.fedWith(channel)) {
+      if (installation.place !== undefined) continue;
+      const batch = this.#outstanding.newestBatch(channel, installation.derived);
+      if (batch === undefined) installation.passes(of);
       else batches.add(batch);
     }
     for (const { passed } of batches) passed.push(of);

@@ -73,6 +73,8 @@ export class HostedModulator {
   readonly #room: Room | undefined;
   readonly #context: Map<string, Value>;
   readonly #heard = new Map<string, number>();
+  /** Stretches without events that came before the installation was answered: until then nobody knows of it. */
+  #early: Provenance[] = [];
   #calls: NamedValues[] = [];
   #runs: EventsFrame[] = [];
   #runBytes = 0;
@@ -228,6 +230,19 @@ export class HostedModulator {
   turned(batch: Batch | undefined, waiting: number): void {
     this.waiting = waiting;
     this.passage.turned(batch?.of, batch?.run.count ?? 0, waiting);
+  }
+
+  /** A stretch without events, behind all that it was given. */
+  passes(of: Provenance): void {
+    if (this.installed.isSettled) this.passage.turned(of, 0, this.waiting);
+    else this.#early.push(of);
+  }
+
+  /** It is installed. */
+  answered(declared: Declared): void {
+    this.declared = declared;
+    this.installed.resolve(declared);
+    for (const of of this.#early.splice(0)) this.passes(of);
   }
 
   /** The stretches without events behind a turn's: its output goes before them, for behind a gap they do not account for it. */
