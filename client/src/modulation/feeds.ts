@@ -235,23 +235,18 @@ export class Feeds {
       this.#events.dropped(number, events);
   }
 
-  /**
-   * The fate of a source's events up to `reached` is known.
-   *
-   * @param missing so many of them never came
-   */
+  /** See `InputTaker.placed`. A modulator that is less far than `after` lacks what is before that, whatever the feed has had. */
   placed(
     { feedName }: ConsumerEndpoint,
     producer: number,
-    { source, origin }: Counting,
+    { source, origin = source }: Counting,
+    after: number,
     reached: number,
     missing: number,
   ): void {
     if (!this.#feeds.has(feedName)) return;
-    this.#begin(feedName, producer, origin ?? source, reached - missing, reached);
-    const { runs } = this.#modulation;
-    if (missing > 0) runs.pass(feedName, { source: origin ?? source, after: reached, through: reached });
-    else if (origin !== undefined) runs.pass(feedName, { source: origin, after: 0, through: reached });
+    this.#begin(feedName, producer, origin, reached - missing, reached);
+    this.#modulation.runs.pass(feedName, { source: origin, after, through: reached });
   }
 
   /** Positions of the sources that this feed has met at the present connection. */

@@ -199,15 +199,19 @@ export class Past implements InputTaker, OwnPast {
     this.#checkDone();
   }
 
-  placed(producer: number, counting: Counting, reached: number, missing: number): void {
+  placed(
+    producer: number,
+    { source, origin = source }: Counting,
+    after: number,
+    reached: number,
+    missing: number,
+  ): void {
     if (this.#isOver) return;
-    const { source, origin = source } = counting;
     const through = Math.min(reached, this.#endOf(origin));
     this.#reach(origin, through);
     this.#give(false, modulator => {
       this.#begin(modulator, origin, { channel: 0, producer }, Math.min(reached - missing, through));
-      if (missing === 0 && origin === source) return;
-      const of = { source: origin, after: missing > 0 ? through : 0, through };
+      const of = { source: origin, after: Math.min(after, through), through };
       this.#parts.modulation.runs.pass(this.#name, of);
     });
     this.#checkDone();

@@ -1,11 +1,10 @@
 import type { Modulator } from "@jecho/modulators";
-import { type Environment, modulatorTable, type TierEvents } from "@jecho/modulators/internal";
+import { modulatorTable } from "@jecho/modulators/internal";
 import { ModulatorEnvironment } from "@jecho/modulators/node";
 import { errorCode, type } from "@jecho/shared";
 import { EventsFrame, encodeRun, type Install, type Instead, type Outgoing } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
-import { Modulation } from "../../src/modulation/modulation.ts";
-import type { ModulationEvents } from "../../src/modulation/modulation-events.ts";
+import { modulationIn } from "./modulation-in.ts";
 
 /** Ends by itself, soon after it was installed. */
 const failing: Modulator = {
@@ -33,39 +32,6 @@ const install: Install = {
     sources: [],
   },
 };
-
-/** One in a process that makes its environment so. */
-function modulationIn(
-  createEnvironment: (events: TierEvents) => Environment | Promise<Environment>,
-  events: Partial<ModulationEvents>,
-): Modulation {
-  return new Modulation(createEnvironment, Number.POSITIVE_INFINITY, {
-    room: bytes => new Uint8Array(bytes),
-    onEvents: () => undefined,
-    onSeen() {},
-    onUnseen() {},
-    feedFor: source => source,
-    onOrdered() {},
-    onRefused() {},
-    onInstalled() {},
-    onAgain() {},
-    onStatement() {},
-    onRestarted() {},
-    together: act => act(),
-    onDone() {},
-    onFurther() {},
-    onAnswer() {},
-    onDemand() {},
-    onFeed: () => Promise.resolve(),
-    onUnfed() {},
-    schemaOf: () => undefined,
-    onState() {},
-    onNeeds() {},
-    onPull() {},
-    onCall() {},
-    ...events,
-  });
-}
 
 test("MOE-19: one that ends while its feed is opened is refused with the reason, and nothing else is said of it", async () => {
   const answers: Outgoing[] = [];

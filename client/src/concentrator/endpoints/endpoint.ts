@@ -42,8 +42,13 @@ export interface InputTaker {
    * @param missing so many events before the run never came
    */
   take(frame: EventsFrame, first: number, of: Counting | undefined, missing: number): void;
-  /** The fate of a source's events up to `reached` is known; so many of them never came. */
-  placed(producer: number, of: Counting, reached: number, missing: number): void;
+  /**
+   * The fate of a source's events up to `reached` is known.
+   *
+   * @param after behind this one and up to `reached` nothing was made, or all that was has come
+   * @param missing so many of them never came
+   */
+  placed(producer: number, of: Counting, after: number, reached: number, missing: number): void;
 }
 
 /** The past that this process makes for a consumer with a modulator, before that is handed what its derived channel brings. */

@@ -1,12 +1,14 @@
 import { JechoError } from "@jecho/shared";
 import type { EventsFrame, Position } from "@jecho/shared/internal";
-import type { ConsumerEndpoint } from "../endpoints/endpoint.ts";
+import type { ConsumerEndpoint, InputTaker } from "../endpoints/endpoint.ts";
 import type { Lane } from "../outgoing/lane.ts";
 import type { PostponedOutput } from "./postponed.ts";
 import { type Counting, keyOf, type Routes } from "./routes.ts";
 import type { SynchronousEvents } from "./synchronous.ts";
 import { NOBODY as NOT_HANDLED, type Outcome } from "./tally.ts";
 import { TrackedSource } from "./tracking.ts";
+
+type Placed = Parameters<InputTaker["placed"]>;
 
 export interface ReceptionEvents {
   /**
@@ -21,8 +23,8 @@ export interface ReceptionEvents {
     of: Counting | undefined,
     missing: number,
   ): void;
-  /** All events of a source up to `reached` have come or are missing; `missing` of them never came. */
-  onPlaced(entry: ConsumerEndpoint, producer: number, of: Counting, reached: number, missing: number): void;
+  /** See `InputTaker.placed`. */
+  onPlaced(entry: ConsumerEndpoint, ...placed: Placed): void;
   /**
    * The subject of a producer's token is known; "" where it is not.
    *
@@ -116,9 +118,10 @@ export class Reception {
     entry.waiting.add(at.of.source.name, 0, place, place);
   }
 
-  #place(entry: ConsumerEndpoint, { producer, of, raised, after, through, agoMs }: CountedPlace): void {
+  #place(entry: ConsumerEndpoint, at: CountedPlace): void {
+    const { producer, of, raised, through, agoMs } = at;
     if (entry.successor?.replaces(of.origin ?? of.source)) return;
-    const missing = entry.tracker.place(of.source, raised, of.origin, after, through, agoMs);
+    const missing = entry.tracker.place(of.source, raised, of.origin, at.after, through, agoMs);
     this.#checkRestart(entry);
     entry.successor?.check();
     if (entry.isApplications) {
@@ -132,8 +135,10 @@ export class Reception {
       return this.#missing(entry, missing);
     }
     const reached = of.origin === undefined ? raised : through;
-    if (entry.taker !== undefined) entry.taker.placed(producer, of, reached, missing);
-    else this.#events.onPlaced(entry, producer, of, reached, missing);
+    // Nothing is known of what became of raw events before a position: runs account for them.
+    const after = of.origin === undefined || missing > 0 ? reached : at.after;
+    if (entry.taker !== undefined) entry.taker.placed(producer, of, after, reached, missing);
+    else this.#events.onPlaced(entry, producer, of, after, reached, missing);
   }
 
   /** A modulator here begins to make this channel of a further source. */

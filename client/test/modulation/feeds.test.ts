@@ -1,0 +1,57 @@
+import { modulatorTable, type Provenance } from "@jecho/modulators/internal";
+import { ModulatorEnvironment } from "@jecho/modulators/node";
+import type { Install } from "@jecho/shared/internal";
+import { expect, test } from "vitest";
+import type { ConsumerEndpoint } from "../../src/concentrator/endpoints/endpoint.ts";
+import { EndpointIndex } from "../../src/concentrator/endpoints/endpoint-index.ts";
+import { Routes } from "../../src/concentrator/incoming/routes.ts";
+import { SynchronousEvents } from "../../src/concentrator/incoming/synchronous.ts";
+import { TrackedSource } from "../../src/concentrator/incoming/tracking.ts";
+import { Feeds } from "../../src/modulation/feeds.ts";
+import { modulationIn } from "./modulation-in.ts";
+
+const SOURCE = `import { FifoModulator } from "jecho:moe"; export default class extends FifoModulator {}`;
+const none = (): void => {};
+
+test("PROV-2: a position that a feed is told accounts for its own stretch, and for nothing before that", async () => {
+  const seen: Provenance[] = [];
+  const modulation = modulationIn(events => new ModulatorEnvironment({ trusted: [SOURCE] }, events), {
+    onSeen: (_, of) => seen.push(of),
+  });
+  const entries: ConsumerEndpoint[] = [];
+  const feeds = new Feeds(modulation, new SynchronousEvents(), new EndpointIndex(new Routes()), {
+    open: entry => entries.push(entry),
+    close: none,
+    isConsumed: () => true,
+    dropped: none,
+    met: none,
+    begin: none,
+  });
+  const instead = { process: 3, base: "a", producers: [4], own: false, direct: false, sources: [] };
+  const install: Install = {
+    kind: "Install",
+    request: 5,
+    channel: 1,
+    derived: 2,
+    modulator: modulatorTable({ source: SOURCE }),
+    offers: [],
+    behind: 0,
+    timeMs: 0,
+    by: "",
+    instead: { ...instead, schema: new Uint8Array(0) },
+  };
+  modulation.install(install, undefined);
+  await expect.poll(() => [...modulation.installed].length).toBe(1);
+  void feeds.open("3@1", "a", { process: 3, channel: 1 }, false, []).catch(none);
+  const feed = entries[0] as ConsumerEndpoint;
+  const source = new TrackedSource(7n, false);
+  const origin = new TrackedSource(8n, false);
+  feeds.placed(feed, 4, { source, origin }, 10, 12, 0);
+  feeds.placed(feed, 4, { source: origin, origin: undefined }, 15, 15, 0);
+  expect(seen.map(({ source, after, through }) => [source, after, through])).toEqual([
+    [origin, 10, 12],
+    [origin, 15, 15],
+  ]);
+  feeds.close("3@1");
+  await modulation.close();
+});
