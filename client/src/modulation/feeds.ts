@@ -9,6 +9,7 @@ import {
 } from "@jecho/shared/internal";
 import { allRecovered, type Recovery, WHOLE } from "../concentrator/endpoints/asked-past.ts";
 import { ConsumerEndpoint, type PortEnd, type StateIndexes } from "../concentrator/endpoints/endpoint.ts";
+import type { CountedPlace } from "../concentrator/incoming/reception.ts";
 import type { Counting } from "../concentrator/incoming/routes.ts";
 import type { SynchronousEvents } from "../concentrator/incoming/synchronous.ts";
 import { NOBODY } from "../concentrator/incoming/tally.ts";
@@ -235,18 +236,12 @@ export class Feeds {
       this.#events.dropped(number, events);
   }
 
-  /** See `InputTaker.placed`. A modulator that is less far than `after` lacks what is before that, whatever the feed has had. */
-  placed(
-    { feedName }: ConsumerEndpoint,
-    producer: number,
-    { source, origin = source }: Counting,
-    after: number,
-    reached: number,
-    missing: number,
-  ): void {
+  /** See `InputTaker.placed`. A modulator that is less far than the place's stretch lacks what is before that, whatever the feed has had. */
+  placed({ feedName }: ConsumerEndpoint, at: CountedPlace, missing: number): void {
     if (!this.#feeds.has(feedName)) return;
-    this.#begin(feedName, producer, origin, reached - missing, reached);
-    this.#modulation.runs.pass(feedName, { source: origin, after, through: reached });
+    const of = stretchOf(at, missing);
+    this.#begin(feedName, at.producer, of.source as TrackedSource, of.through - missing, of.through);
+    this.#modulation.runs.pass(feedName, of);
   }
 
   /** Positions of the sources that this feed has met at the present connection. */
@@ -307,6 +302,13 @@ function provenanceOf({ source, origin }: Counting, run: EventsFrame, missing: n
   // Where some of what it accounts for may be missing, it accounts for nothing.
   if (origin !== undefined) return { source: origin, after: missing > 0 ? through : after, through };
   return { source, after: raised - 1, through: raised + count - 1 };
+}
+
+/** The stretch without events that a place accounts for: of raw events, or where some never came, none. */
+export function stretchOf({ of, raised, after, through }: CountedPlace, missing: number): Provenance {
+  const { source, origin } = of;
+  if (origin === undefined) return { source, after: raised, through: raised };
+  return { source: origin, after: missing > 0 ? through : after, through };
 }
 
 /** The port of a feed, which is no session's: notices about it are handled here. */

@@ -6,7 +6,7 @@ import {
   type OwnPast,
   type StateIndexes,
 } from "../concentrator/endpoints/endpoint.ts";
-import type { Reception } from "../concentrator/incoming/reception.ts";
+import type { CountedPlace, Reception } from "../concentrator/incoming/reception.ts";
 import type { Counting } from "../concentrator/incoming/routes.ts";
 import type { SynchronousEvents } from "../concentrator/incoming/synchronous.ts";
 import { NOBODY } from "../concentrator/incoming/tally.ts";
@@ -14,6 +14,7 @@ import type { TrackedSource } from "../concentrator/incoming/tracking.ts";
 import type { Lane, OwnLanes } from "../concentrator/outgoing/lane.ts";
 import type { PortNotice } from "../places/port.ts";
 import type { Deriving } from "./deriving.ts";
+import { stretchOf } from "./feeds.ts";
 import type { Installation } from "./installation.ts";
 import type { Modulation } from "./modulation.ts";
 
@@ -199,18 +200,19 @@ export class Past implements InputTaker, OwnPast {
     this.#checkDone();
   }
 
-  placed(
-    producer: number,
-    { source, origin = source }: Counting,
-    after: number,
-    reached: number,
-    missing: number,
-  ): void {
+  placed(at: CountedPlace, missing: number): void {
     if (this.#isOver) return;
+    const { after, through: reached, ...of } = stretchOf(at, missing);
+    const origin = of.source as TrackedSource;
     const through = Math.min(reached, this.#endOf(origin));
     this.#reach(origin, through);
     this.#give(false, modulator => {
-      this.#begin(modulator, origin, { channel: 0, producer }, Math.min(reached - missing, through));
+      this.#begin(
+        modulator,
+        origin,
+        { channel: 0, producer: at.producer },
+        Math.min(reached - missing, through),
+      );
       const of = { source: origin, after: Math.min(after, through), through };
       this.#parts.modulation.runs.pass(this.#name, of);
     });

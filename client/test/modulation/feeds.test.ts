@@ -46,8 +46,9 @@ test("PROV-2: a position that a feed is told accounts for its own stretch, and f
   const feed = entries[0] as ConsumerEndpoint;
   const source = new TrackedSource(7n, false);
   const origin = new TrackedSource(8n, false);
-  feeds.placed(feed, 4, { source, origin }, 10, 12, 0);
-  feeds.placed(feed, 4, { source: origin, origin: undefined }, 15, 15, 0);
+  const at = { producer: 4, raised: 15, after: 10, through: 12, agoMs: 0 };
+  feeds.placed(feed, { ...at, of: { source, origin } }, 0);
+  feeds.placed(feed, { ...at, of: { source: origin, origin: undefined } }, 0);
   expect(seen.map(({ source, after, through }) => [source, after, through])).toEqual([
     [origin, 10, 12],
     [origin, 15, 15],

@@ -14,6 +14,7 @@ import type {
 } from "@jecho/shared/internal";
 import type { ControlRequest, PortListener } from "../../places/port.ts";
 import { Postponed } from "../incoming/postponed.ts";
+import type { CountedPlace } from "../incoming/reception.ts";
 import type { Counting } from "../incoming/routes.ts";
 import type { Successor } from "../incoming/successor.ts";
 import { type TrackedSource, Tracker } from "../incoming/tracking.ts";
@@ -42,13 +43,8 @@ export interface InputTaker {
    * @param missing so many events before the run never came
    */
   take(frame: EventsFrame, first: number, of: Counting | undefined, missing: number): void;
-  /**
-   * The fate of a source's events up to `reached` is known.
-   *
-   * @param after behind this one and up to `reached` nothing was made, or all that was has come
-   * @param missing so many of them never came
-   */
-  placed(producer: number, of: Counting, after: number, reached: number, missing: number): void;
+  /** The fate of a source's events up to this place is known. @param missing so many of them never came */
+  placed(at: CountedPlace, missing: number): void;
 }
 
 /** The past that this process makes for a consumer with a modulator, before that is handed what its derived channel brings. */

@@ -1,14 +1,12 @@
 import { JechoError } from "@jecho/shared";
 import type { EventsFrame, Position } from "@jecho/shared/internal";
-import type { ConsumerEndpoint, InputTaker } from "../endpoints/endpoint.ts";
+import type { ConsumerEndpoint } from "../endpoints/endpoint.ts";
 import type { Lane } from "../outgoing/lane.ts";
 import type { PostponedOutput } from "./postponed.ts";
 import { type Counting, keyOf, type Routes } from "./routes.ts";
 import type { SynchronousEvents } from "./synchronous.ts";
 import { NOBODY as NOT_HANDLED, type Outcome } from "./tally.ts";
 import { TrackedSource } from "./tracking.ts";
-
-type Placed = Parameters<InputTaker["placed"]>;
 
 export interface ReceptionEvents {
   /**
@@ -24,7 +22,7 @@ export interface ReceptionEvents {
     missing: number,
   ): void;
   /** See `InputTaker.placed`. */
-  onPlaced(entry: ConsumerEndpoint, ...placed: Placed): void;
+  onPlaced(entry: ConsumerEndpoint, at: CountedPlace, missing: number): void;
   /**
    * The subject of a producer's token is known; "" where it is not.
    *
@@ -119,9 +117,9 @@ export class Reception {
   }
 
   #place(entry: ConsumerEndpoint, at: CountedPlace): void {
-    const { producer, of, raised, through, agoMs } = at;
+    const { producer, of, raised, after, through, agoMs } = at;
     if (entry.successor?.replaces(of.origin ?? of.source)) return;
-    const missing = entry.tracker.place(of.source, raised, of.origin, at.after, through, agoMs);
+    const missing = entry.tracker.place(of.source, raised, of.origin, after, through, agoMs);
     this.#checkRestart(entry);
     entry.successor?.check();
     if (entry.isApplications) {
@@ -134,11 +132,8 @@ export class Reception {
         nameSource(entry, isUnmade ? 0 : producer, of, isUnmade ? 0 : raised, known, missing);
       return this.#missing(entry, missing);
     }
-    const reached = of.origin === undefined ? raised : through;
-    // Nothing is known of what became of raw events before a position: runs account for them.
-    const after = of.origin === undefined || missing > 0 ? reached : at.after;
-    if (entry.taker !== undefined) entry.taker.placed(producer, of, after, reached, missing);
-    else this.#events.onPlaced(entry, producer, of, after, reached, missing);
+    if (entry.taker !== undefined) entry.taker.placed(at, missing);
+    else this.#events.onPlaced(entry, at, missing);
   }
 
   /** A modulator here begins to make this channel of a further source. */
