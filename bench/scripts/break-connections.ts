@@ -1,7 +1,8 @@
 /**
- * `node bench/scripts/break-connections.ts [SEED] [MINUTES] [TIER]`: a gateway, a producer that runs no modulators, and consumers that
- * run theirs themselves, in one process, whose connections break every half second. `chaos` does the same to real processes, and takes a
- * hundred times as long to meet what only happens here and there; its checker judges here, too. TIER is that of the consumers' modulators.
+ * `node bench/scripts/break-connections.ts [SEED] [MINUTES] [TIER]`: a gateway, two producers that run no modulators, and consumers that
+ * run theirs themselves, in one process. Connections break every half second, consumers go on in new sessions, and producers begin anew.
+ * `chaos` does the same to real processes, and takes a hundred times as long to meet what only happens here and there; its checker judges
+ * here, too. TIER is that of the consumers' modulators.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -192,7 +193,7 @@ async function restartConsumers(): Promise<void> {
   ways.consumer.refuses = false;
   sessions[name] = consuming(name);
   const kept = seats.filter(({ channel }) => channel === name);
-  // What modulators make has its name once they are there.
+  // Derived channels have their names once their modulators are there.
   await Promise.all(kept.filter(({ isBehind }) => !isBehind).map(seat => seat.goOn()));
   await Promise.all(kept.filter(({ isBehind }) => isBehind).map(seat => seat.goOn()));
   await closed;

@@ -98,7 +98,7 @@ export class Modulation {
     const parent = this.installed.ofNumber(channel, process);
     const source = instead === undefined ? (producer as ProducerEndpoint).channel : `${process}@${channel}`;
     const own = parent?.makes ?? source;
-    // One that was fed over the wire alone may be fed through the parent as well from now on; one that is to be fed through the parent alone begins anew.
+    // A modulator that was fed over the wire alone may be fed through the parent, too; where it is to be fed through that alone, it begins anew.
     const known = this.installed.apart(instead?.direct ? [own, source] : [own], modulator, derived);
     const isWired = instead !== undefined && (parent === undefined || instead.direct);
     const wire = isWired ? known?.wire || this.#events.feedFor(source, instead.sources) : "";

@@ -1,6 +1,5 @@
-import { modulatorTable, type Provenance } from "@jecho/modulators/internal";
+import type { Provenance } from "@jecho/modulators/internal";
 import { ModulatorEnvironment } from "@jecho/modulators/node";
-import type { Install } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import type { ConsumerEndpoint } from "../../src/concentrator/endpoints/endpoint.ts";
 import { EndpointIndex } from "../../src/concentrator/endpoints/endpoint-index.ts";
@@ -8,7 +7,7 @@ import { Routes } from "../../src/concentrator/incoming/routes.ts";
 import { SynchronousEvents } from "../../src/concentrator/incoming/synchronous.ts";
 import { TrackedSource } from "../../src/concentrator/incoming/tracking.ts";
 import { Feeds } from "../../src/modulation/feeds.ts";
-import { modulationIn } from "./modulation-in.ts";
+import { installOf, modulationIn } from "./modulation-in.ts";
 
 const SOURCE = `import { FifoModulator } from "jecho:moe"; export default class extends FifoModulator {}`;
 const none = (): void => {};
@@ -27,20 +26,7 @@ test("PROV-2: a position that a feed is told accounts for its own stretch, and f
     met: none,
     begin: none,
   });
-  const instead = { process: 3, base: "a", producers: [4], own: false, direct: false, sources: [] };
-  const install: Install = {
-    kind: "Install",
-    request: 5,
-    channel: 1,
-    derived: 2,
-    modulator: modulatorTable({ source: SOURCE }),
-    offers: [],
-    behind: 0,
-    timeMs: 0,
-    by: "",
-    instead: { ...instead, schema: new Uint8Array(0) },
-  };
-  modulation.install(install, undefined);
+  modulation.install(installOf({ source: SOURCE }), undefined);
   await expect.poll(() => [...modulation.installed].length).toBe(1);
   void feeds.open("3@1", "a", { process: 3, channel: 1 }, false, []).catch(none);
   const feed = entries[0] as ConsumerEndpoint;

@@ -4,7 +4,7 @@ import { ModulatorEnvironment } from "@jecho/modulators/node";
 import { errorCode, type } from "@jecho/shared";
 import { EventsFrame, encodeRun, type Install, type Instead, type Outgoing } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
-import { modulationIn } from "./modulation-in.ts";
+import { installOf, modulationIn } from "./modulation-in.ts";
 
 /** Ends by itself, soon after it was installed. */
 const failing: Modulator = {
@@ -12,26 +12,7 @@ const failing: Modulator = {
 export default class extends FifoModulator { static periodMs = 10; period() { throw new Error("over"); } }`,
 };
 
-const install: Install = {
-  kind: "Install",
-  request: 5,
-  channel: 1,
-  derived: 2,
-  modulator: modulatorTable(failing),
-  offers: [],
-  behind: 0,
-  timeMs: 0,
-  by: "",
-  instead: {
-    process: 3,
-    base: "a",
-    producers: [4],
-    schema: new Uint8Array(0),
-    own: false,
-    direct: false,
-    sources: [],
-  },
-};
+const install = installOf(failing);
 
 test("MOE-19: one that ends while its feed is opened is refused with the reason, and nothing else is said of it", async () => {
   const answers: Outgoing[] = [];

@@ -238,7 +238,7 @@ export class HostedModulator {
     else this.#early.push(of);
   }
 
-  /** It is installed. */
+  /** The host has installed the modulator. */
   answered(declared: Declared): void {
     this.declared = declared;
     this.installed.resolve(declared);
@@ -247,7 +247,7 @@ export class HostedModulator {
 
   /** The stretches without events behind a turn's: its output goes before them, for behind a gap they do not account for it. */
   passed(batch: Batch | undefined): void {
-    for (const of of batch?.passed ?? []) this.passage.turned(of, 0, this.waiting);
+    for (const of of batch?.passed ?? []) this.passes(of);
   }
 
   /** Called when the host has died: what waited with it is lost. */
