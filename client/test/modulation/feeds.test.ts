@@ -2,10 +2,8 @@ import type { Provenance } from "@jecho/modulators/internal";
 import { ModulatorEnvironment } from "@jecho/modulators/node";
 import { expect, test } from "vitest";
 import type { ConsumerEndpoint } from "../../src/concentrator/endpoints/endpoint.ts";
-import { EndpointIndex } from "../../src/concentrator/endpoints/endpoint-index.ts";
-import { Routes } from "../../src/concentrator/incoming/routes.ts";
-import { SynchronousEvents } from "../../src/concentrator/incoming/synchronous.ts";
-import { TrackedSource } from "../../src/concentrator/incoming/tracking.ts";
+import type { SynchronousEvents } from "../../src/concentrator/incoming/synchronous.ts";
+import type { TrackedSource } from "../../src/concentrator/incoming/tracking.ts";
 import { Feeds } from "../../src/modulation/feeds.ts";
 import { installOf, modulationIn } from "./modulation-in.ts";
 
@@ -18,20 +16,25 @@ test("PROV-2: a position that a feed is told accounts for its own stretch, and f
     onSeen: (_, of) => seen.push(of),
   });
   const entries: ConsumerEndpoint[] = [];
-  const feeds = new Feeds(modulation, new SynchronousEvents(), new EndpointIndex(new Routes()), {
-    open: entry => entries.push(entry),
-    close: none,
-    isConsumed: () => true,
-    dropped: none,
-    met: none,
-    begin: none,
-  });
+  const feeds = new Feeds(
+    modulation,
+    {} as SynchronousEvents,
+    { changed: none },
+    {
+      open: entry => entries.push(entry),
+      close: none,
+      isConsumed: () => true,
+      dropped: none,
+      met: none,
+      begin: none,
+    },
+  );
   modulation.install(installOf({ source: SOURCE }), undefined);
   await expect.poll(() => [...modulation.installed].length).toBe(1);
   void feeds.open("3@1", "a", { process: 3, channel: 1 }, false, []).catch(none);
   const feed = entries[0] as ConsumerEndpoint;
-  const source = new TrackedSource(7n, false);
-  const origin = new TrackedSource(8n, false);
+  const source = { id: 7n, urgent: false, name: "7" } as TrackedSource;
+  const origin = { id: 8n, urgent: false, name: "8" } as TrackedSource;
   const at = { producer: 4, raised: 15, after: 10, through: 12, agoMs: 0 };
   feeds.placed(feed, { ...at, of: { source, origin } }, 0);
   feeds.placed(feed, { ...at, of: { source: origin, origin: undefined } }, 0);
