@@ -13,6 +13,12 @@ export class FeedNames {
   readonly #numbers = new Map<string, number>();
   /** The schemas that the environment knows for each number, by token. */
   readonly #types = new Map<number, Map<bigint, Uint8Array>>();
+  readonly #isFeeding: (number: number) => boolean;
+
+  /** @param isFeeding whether a modulator has this number's input: one whose name is forgotten gets no other's events */
+  constructor(isFeeding: (number: number) => boolean) {
+    this.#isFeeding = isFeeding;
+  }
 
   has(name: string): boolean {
     return this.#numbers.size > 0 && this.#numbers.has(name);
@@ -22,13 +28,13 @@ export class FeedNames {
     return this.#numbers.get(name);
   }
 
-  /** The environment's number of this name: the channel's first number at a gateway, unless that is taken. */
+  /** The environment's number of this name: the channel's first number at a gateway, unless that is taken, or is a modulator's input. */
   enter(name: string, channel: number): number {
     let number = this.#numbers.get(name);
     if (number === undefined) {
       const taken = new Set(this.#numbers.values());
       number = channel;
-      while (taken.has(number)) number += OTHER_NUMBERS;
+      while (taken.has(number) || this.#isFeeding(number)) number += OTHER_NUMBERS;
       this.#numbers.set(name, number);
     }
     return number;
@@ -61,17 +67,14 @@ export class FeedNames {
 
 /** The modulators installed in this process, by their inputs and outputs. */
 export class Installations {
-  readonly #names: FeedNames;
+  /** The names of their inputs. */
+  readonly names = new FeedNames(number => this.#fed.has(number));
   /** Installations by their hosted numbers. */
   readonly #installed = new Map<number, Installation>();
   /** Installations by the number of their input. */
   readonly #fed = new Map<number, Set<Installation>>();
   /** The names of the derived channels that producers here publish into, by their numbers. */
   readonly #direct = new Map<number, string>();
-
-  constructor(names: FeedNames) {
-    this.#names = names;
-  }
 
   [Symbol.iterator](): Iterator<Installation> {
     return this.#installed.values();
@@ -137,7 +140,7 @@ export class Installations {
 
   /** Modulators with this input. */
   fedBy(feed: string): Iterable<Installation> {
-    return this.#fed.get(this.#names.numberOf(feed) ?? 0) ?? [];
+    return this.#fed.get(this.names.numberOf(feed) ?? 0) ?? [];
   }
 
   /** Modulators here with input from this channel, directly or behind others, each with the first modulator on that way. */
@@ -195,7 +198,7 @@ export class Installations {
     if (splitName(name).derived === "") return;
     this.#direct.set(channel, name);
     const made = this.ofNumber(channel);
-    if (made !== undefined) this.#names.alias(name, made.makes, channel);
+    if (made !== undefined) this.names.alias(name, made.makes, channel);
   }
 
   /** No producer here publishes into this derived channel any more. */
@@ -207,7 +210,7 @@ export class Installations {
   meet(installation: Installation): void {
     const { number, process } = installation;
     const direct = this.#direct.get(number);
-    if (direct !== undefined && process === 0) this.#names.alias(direct, installation.makes, number);
+    if (direct !== undefined && process === 0) this.names.alias(direct, installation.makes, number);
   }
 
   /** The connection broke: its numbers are invalid. */

@@ -23,7 +23,7 @@ import {
   newOpening,
   withStates,
 } from "./installation.ts";
-import { FeedNames, Installations } from "./installations.ts";
+import { Installations } from "./installations.ts";
 import type { ModulationEvents } from "./modulation-events.ts";
 import { Runs } from "./runs.ts";
 
@@ -38,9 +38,9 @@ const APART_MS = 30_000;
 export class Modulation {
   readonly #environment: EnvironmentLoader;
   readonly #events: ModulationEvents;
-  readonly #names = new FeedNames();
   /** The installed modulators. */
-  readonly installed = new Installations(this.#names);
+  readonly installed = new Installations();
+  readonly #names = this.installed.names;
   /** Their input and output. */
   readonly runs: Runs;
   readonly #most: number;
@@ -62,7 +62,7 @@ export class Modulation {
   ) {
     this.#most = most;
     this.#events = events;
-    this.runs = new Runs(this.#names, this.installed, events);
+    this.runs = new Runs(this.installed, events);
     const { installed, runs } = this;
     const forget = (installation: Installation): void => this.#forget(installation);
     this.#environment = new EnvironmentLoader(

@@ -21,8 +21,8 @@ export class Runs {
   #whenReady: (() => void)[] = [];
   #nextFeed = 1;
 
-  constructor(names: FeedNames, installed: Installations, events: RunEvents) {
-    this.#names = names;
+  constructor(installed: Installations, events: RunEvents) {
+    this.#names = installed.names;
     this.#installed = installed;
     this.#events = events;
   }

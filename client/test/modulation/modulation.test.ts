@@ -176,6 +176,43 @@ test("PROV-2: one that was fed over the wire is fed by the modulator before it, 
   await modulation.close();
 });
 
+test("PROV-2: a modulator that outlives the one before it is not fed by another that comes", async () => {
+  const made: [derived: number, events: number][] = [];
+  const modulation = modulationIn(events => new ModulatorEnvironment({ trusted: [FIFO] }, events), {
+    onEvents({ number }, { count }): undefined {
+      made.push([number, count]);
+    },
+  });
+  const parent = installOf({ source: FIFO });
+  const behind = { ...parent, channel: parent.derived, derived: 7, request: 6 };
+  const installed = (): number => [...modulation.installed].length;
+  for (const one of [parent, behind]) {
+    const before = installed();
+    modulation.install(one, undefined);
+    await expect.poll(installed).toBe(before + 1);
+  }
+  modulation.interrupted();
+  // Only the first one is asked for again, and then removed.
+  modulation.install(parent, undefined);
+  modulation.remove(parent.derived, 3, false);
+  await expect.poll(installed).toBe(1);
+  const instead = { ...(parent.instead as Instead), process: 4 };
+  for (const one of [parent, behind]) {
+    const before = installed();
+    modulation.install({ ...one, instead }, undefined);
+    await expect.poll(installed).toBe(before + 1);
+  }
+  const header = { channel: 1, producer: 4, raised: 1, token: 0n, parameters: 0, flags: 0 };
+  const run = EventsFrame.at(encodeRun(header, [{ bytes: new Uint8Array(8), start: 0, end: 8 }]));
+  modulation.runs.enqueue("4@1", run, { source: { id: 9n, urgent: false }, after: 0, through: 1 });
+  await modulation.runs.finished();
+  expect(made).toEqual([
+    [2, 1],
+    [7, 1],
+  ]);
+  await modulation.close();
+});
+
 test("DEL-7: modulators in others' stead that nobody asks for again go after their time, however often the connection breaks", async () => {
   const leavings: NodeJS.Timeout[] = [];
   const modulation = modulationIn(events => new ModulatorEnvironment({ trusted: [FIFO] }, events), {});
