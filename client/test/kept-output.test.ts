@@ -57,3 +57,56 @@ test("DEL-3, MOE-18: output made while its consumers are away reaches those alon
   expect(await even.take(11)).toEqual(all.filter(n => n % 2 === 0));
   expect(await odd.take(11)).toEqual(all.filter(n => n % 2 === 1));
 });
+
+/** Says of each event how many it has been given. */
+const COUNTING = {
+  source: `import { FifoModulator } from "jecho:moe";
+export default class extends FifoModulator {
+  count = 0;
+  enqueue() { super.enqueue({ n: ++this.count, note: "" }); }
+}`,
+};
+
+test("DEL-7, MOE-20: a modulator that runs with its consumers has its state at a gateway that was started again, under other numbers", async () => {
+  await using rig = await startRig();
+  await using near = await startCutter(rig.gateway.address);
+  await using far = await startCutter(rig.gateway.address);
+  await using producing = connect(far.address, { ...QUICK, name: "producing", modulators: { most: 0 } });
+  await using consuming = connect(near.address, { ...QUICK, name: "consuming", modulators: PATIENT });
+  const producers = [
+    await producing.channel("a", Tick).produce(),
+    await producing.channel("b", Tick).produce(),
+  ] as const;
+  let restarts = 0;
+  const counts = [new Inbox<number>(), new Inbox<number>()] as const;
+  const consumers = await Promise.all(
+    ["a", "b"].map((name, i) =>
+      consuming.channel(name, Tick).subscribe(({ n }) => counts[i]?.put(n), {
+        modulator: COUNTING,
+        onRestart: () => void restarts++,
+      }),
+    ),
+  );
+  for (const producer of producers) await expect.poll(() => producer.demand.total).toBeGreaterThan(0);
+  for (let n = 1; n <= 3; n++) await producers[0].publishSync({ n, note: "" });
+  await producers[1].publishSync({ n: 1, note: "" });
+  far.part();
+  near.part();
+  await Promise.all(consumers.map(consumer => whenState(consumer, "reconnecting")));
+
+  // At the next gateway the channels have each other's numbers.
+  await rig.gateway.close();
+  await rig.again();
+  for (const name of ["b", "a"])
+    await rig
+      .session()
+      .channel(name, Tick)
+      .subscribe(() => {});
+  far.join();
+  near.join();
+  await Promise.all(consumers.map(consumer => whenState(consumer, "live")));
+  for (const producer of producers) producer.publish({ n: 4, note: "" });
+  expect(await counts[0].take(4)).toEqual([1, 2, 3, 4]);
+  expect(await counts[1].take(2)).toEqual([1, 2]);
+  expect([restarts, ...consumers.map(({ stats }) => stats.missed)]).toEqual([0, 0, 0]);
+});

@@ -83,7 +83,8 @@ export class Feeds {
     const at = `${source} ${places.map(({ source, urgent, raised }) => `${source} ${urgent} ${raised}`).sort()}`;
     let name = this.#planned.get(at);
     if (name === undefined) {
-      name = `${source}/${this.#nextName++}`;
+      // No channel's name has this sign, and nothing else that is fed has this name.
+      name = `${source}@${this.#nextName++}`;
       this.#planned.set(at, name);
     }
     return name;
@@ -119,6 +120,8 @@ export class Feeds {
       this.#feeds.set(name, known);
     }
     if (known.entry.open !== undefined) return;
+    // A gateway that was started again has other numbers.
+    known.entry.feed = feed;
     if (known.opening === undefined) {
       known.opening = Promise.withResolvers();
       this.#events.open(known.entry);

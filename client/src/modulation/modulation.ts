@@ -96,7 +96,8 @@ export class Modulation {
     if (modulator === undefined || (producer === undefined && instead === undefined))
       throw new JechoError("MODULATORS_NOT_SERVED", "there is no producer of this channel here");
     const parent = this.installed.ofNumber(channel, process);
-    const source = instead === undefined ? (producer as ProducerEndpoint).channel : `${process}@${channel}`;
+    const source =
+      instead === undefined ? (producer as ProducerEndpoint).channel : `${process}@${instead.input}`;
     const own = parent?.makes ?? source;
     // A modulator that was fed over the wire alone may be fed through the parent, too; where it is to be fed through that alone, it begins anew.
     const known = this.installed.apart(instead?.direct ? [own, source] : [own], modulator, derived);

@@ -31,7 +31,7 @@ test("PROV-2: a position that a feed is told accounts for its own stretch, and f
   );
   modulation.install(installOf({ source: SOURCE }), undefined);
   await expect.poll(() => [...modulation.installed].length).toBe(1);
-  void feeds.open("3@1", "a", { process: 3, channel: 1 }, false, []).catch(none);
+  void feeds.open("3@a", "a", { process: 3, channel: 1 }, false, []).catch(none);
   const feed = entries[0] as ConsumerEndpoint;
   const source = { id: 7n, urgent: false, name: "7" } as TrackedSource;
   const origin = { id: 8n, urgent: false, name: "8" } as TrackedSource;
@@ -42,6 +42,6 @@ test("PROV-2: a position that a feed is told accounts for its own stretch, and f
     [origin, 10, 12],
     [origin, 15, 15],
   ]);
-  feeds.close("3@1");
+  feeds.close("3@a");
   await modulation.close();
 });

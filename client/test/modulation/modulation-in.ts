@@ -52,6 +52,7 @@ export function installOf(modulator: Modulator): Install {
     instead: {
       process: 3,
       base: "a",
+      input: "a",
       producers: [4],
       schema: new Uint8Array(0),
       own: false,

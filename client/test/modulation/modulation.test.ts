@@ -30,7 +30,7 @@ test("MOE-19: one that ends while its feed is opened is refused with the reason,
   expect(answers.map(answer => ("code" in answer ? [answer.kind, errorCode(answer.code)] : answer))).toEqual([
     ["Refused", "MODULATOR_FAILED"],
   ]);
-  expect(unfed).toEqual(["3@1"]);
+  expect(unfed).toEqual(["3@a"]);
   expect([...modulation.installed]).toEqual([]);
   await modulation.close();
 });
@@ -150,7 +150,8 @@ test("PROV-2: one that was fed over the wire is fed by the modulator before it, 
     },
   });
   const parent = { ...install, modulator: modulatorTable({ source: FIFO }) };
-  const behind = { ...parent, channel: install.derived, derived: 7, request: 6 };
+  const input = { ...(install.instead as Instead), input: "a#2@1" };
+  const behind = { ...parent, channel: install.derived, derived: 7, request: 6, instead: input };
   const raise = (feed: string, raised: number): void => {
     const header = { channel: 1, producer: 4, raised, token: 0n, parameters: 0, flags: 0 };
     const run = EventsFrame.at(encodeRun(header, [{ bytes: new Uint8Array(8), start: 0, end: 8 }]));
@@ -159,7 +160,7 @@ test("PROV-2: one that was fed over the wire is fed by the modulator before it, 
   };
   modulation.install(behind, undefined);
   await expect.poll(() => [...modulation.installed].length).toBe(1);
-  raise("3@2", 1);
+  raise("3@a#2@1", 1);
   await modulation.runs.finished();
   expect(made.splice(0)).toEqual([[7, 1]]);
   modulation.interrupted();
@@ -167,7 +168,7 @@ test("PROV-2: one that was fed over the wire is fed by the modulator before it, 
   await expect.poll(() => [...modulation.installed].length).toBe(2);
   modulation.install(behind, undefined);
   await expect.poll(() => [...modulation.installed].filter(({ number }) => number > 0).length).toBe(2);
-  raise("3@1", 2);
+  raise("3@a", 2);
   await modulation.runs.finished();
   expect(made).toEqual([
     [2, 1],
@@ -204,7 +205,7 @@ test("PROV-2: a modulator that outlives the one before it is not fed by another 
   }
   const header = { channel: 1, producer: 4, raised: 1, token: 0n, parameters: 0, flags: 0 };
   const run = EventsFrame.at(encodeRun(header, [{ bytes: new Uint8Array(8), start: 0, end: 8 }]));
-  modulation.runs.enqueue("4@1", run, { source: { id: 9n, urgent: false }, after: 0, through: 1 });
+  modulation.runs.enqueue("4@a", run, { source: { id: 9n, urgent: false }, after: 0, through: 1 });
   await modulation.runs.finished();
   expect(made).toEqual([
     [2, 1],

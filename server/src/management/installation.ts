@@ -390,6 +390,10 @@ export class GatewayInstallation {
     return {
       process: producing.process,
       base: manager.name,
+      input:
+        parent === undefined
+          ? manager.name
+          : `${manager.name}#${parent.channel.number}@${manager.names.firstEpoch}`,
       producers: feeders.of(producing).map(({ number }) => number),
       schema: parent?.schemaOf(producing) ?? manager.schemaOf(producing),
       own: this.consumer !== undefined,

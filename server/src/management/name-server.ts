@@ -71,9 +71,9 @@ export class NameServer {
   readonly #producers: NumberTable<GatewayProducer>;
   readonly #numbers: Numbers;
   readonly #endpoints: Numbers;
-  // Random, so that a gateway that was started again does not continue its predecessor's numbering by chance.
-  readonly #firstEpoch = randomInt(1, 2 ** 31);
-  #nextEpoch = this.#firstEpoch;
+  /** Random, so that a gateway that was started again does not continue its predecessor's numbering by chance. */
+  readonly firstEpoch = randomInt(1, 2 ** 31);
+  #nextEpoch = this.firstEpoch;
 
   /** @param index of the gateway in its cluster; undefined: it stands alone */
   constructor(
@@ -174,7 +174,7 @@ export class NameServer {
 
   /** Whether this gateway began that numbering, and no earlier one. */
   isOwnEpoch(epoch: number): boolean {
-    return epoch >= this.#firstEpoch && epoch < this.#nextEpoch;
+    return epoch >= this.firstEpoch && epoch < this.#nextEpoch;
   }
 
   /** A number that no channel has: of one that is to be, or for runs that are sent to one consumer alone. */

@@ -1,4 +1,4 @@
-import { randomInt } from "node:crypto";
+import { createHash, randomInt } from "node:crypto";
 import { JechoError } from "@jecho/shared";
 import type { Connection } from "../connections/connection.ts";
 
@@ -14,16 +14,18 @@ interface ProducingProcess {
 }
 
 /**
- * The numbers of producing processes. A process that returns after a broken connection gets its former number, so that modulators that
- * run in its stead keep their state.
+ * The numbers of producing processes. A process that returns after a broken connection gets its former number, also at a gateway that was
+ * started again, so that modulators that run in its stead keep their state.
  */
 export class Processes {
   /** Processes by their secret names. */
   readonly #known = new Map<string, ProducingProcess>();
   readonly #instances = new Map<Connection, string>();
+  /** The numbers of known processes. */
+  readonly #numbers = new Set<number>();
   /** The names of those without a connection, oldest first. */
   readonly #gone = new Map<string, NodeJS.Timeout>();
-  // Random, so that a restarted gateway does not give other processes the same numbers.
+  /** The next number of a process without a name. Random, so that a gateway that was started again does not give another one's. */
   #next = randomInt(1, 2 ** 31);
 
   /** The former connection of a process that begins to produce at this one; it is ended, and may still be letting go of its endpoints. */
@@ -48,8 +50,9 @@ export class Processes {
         `a process' name has at most ${MAX_INSTANCE_LENGTH} characters`,
       );
     const known = this.#known.get(instance);
-    connection.process = known?.number ?? this.#next++;
+    connection.process = known?.number ?? this.#numberOf(instance);
     if (instance === "") return;
+    this.#numbers.add(connection.process);
     clearTimeout(this.#gone.get(instance));
     this.#gone.delete(instance);
     this.#known.set(instance, { number: connection.process, connection });
@@ -70,9 +73,23 @@ export class Processes {
     }
   }
 
+  /** A number that nobody has: for a name the same at each gateway, unless it is taken there. */
+  #numberOf(instance: string): number {
+    let number = instance === "" ? this.#next++ : hashOf(instance);
+    while (number === 0 || this.#numbers.has(number)) number = (number + 1) % 2 ** 32;
+    return number;
+  }
+
   #forget(instance: string): void {
+    const number = this.#known.get(instance)?.number;
+    if (number !== undefined) this.#numbers.delete(number);
     clearTimeout(this.#gone.get(instance));
     this.#gone.delete(instance);
     this.#known.delete(instance);
   }
+}
+
+/** 32 bits from which nobody learns the secret name. */
+function hashOf(instance: string): number {
+  return createHash("sha256").update(instance).digest().readUInt32LE();
 }

@@ -38,6 +38,24 @@ test("DEL-7: a process that comes back has the number that it had, and its forme
   expect(await processHeard(other, consumer, 2n)).not.toBe(process);
 });
 
+test("DEL-7: a process that comes to a gateway that was started again has the number that it had at the one before", async () => {
+  const numbers: number[] = [];
+  for (const instances of [["one", "two"], ["two"]]) {
+    await using gateway = await createGateway();
+    using consumer = await RawClient.connect(gateway);
+    consumer.send(encodeControl({ kind: "OpenConsumer", request: 1, channel: "a" }));
+    await consumer.next("ConsumerOpened");
+    for (const instance of instances) {
+      using client = await RawClient.connect(gateway);
+      openProducer(client, instance, 1n);
+      numbers.push(await processHeard(client, consumer, 1n));
+    }
+  }
+  const [first, second, again] = numbers;
+  expect(again).toBe(second);
+  expect(first).not.toBe(second);
+});
+
 test("DEL-7: a process' name is a short one", async () => {
   await using gateway = await createGateway();
   using client = await RawClient.connect(gateway);

@@ -198,7 +198,7 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
   readonly is = "consumer";
   // Fields that each run needs come first, so that they lie together in memory.
   /** The feed, if this consumer feeds modulators that run here and not an application. */
-  readonly feed: Feed | undefined;
+  feed: Feed | undefined;
   /** Events before this number are not for it. */
   fromSeq = 0;
   readonly tracker: Tracker;

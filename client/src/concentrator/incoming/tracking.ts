@@ -85,6 +85,8 @@ interface Known {
   readonly source: TrackedSource;
   /** Count of the newest event whose fate is known, or has been told. */
   through: number;
+  /** Count of the newest event that anything may have been made of. */
+  made: number;
   /** The source that said so last; 0n for none. */
   by: bigint;
   /** Whether nothing was made of its events or told as missing yet. The first output may then begin earlier, where others were there before. */
@@ -182,7 +184,7 @@ export class Tracker {
       if (raised === last + 1) return ALL_NEW;
       return { had: hadOf(run, last), missing: Math.max(0, raised - last - 1) };
     }
-    if (isRepeated(known, source, run)) return { had: count, missing: 0 };
+    if (isRepeated(known, source, run)) return repeated(known, source, run);
     const { after, through, accounted } = run;
     if (through > known.through || reached.turn < 0) this.#takeTurn(reached);
     // Events that were gathered at the modulator's former place would be out of order, since output of its present place was handed on.
@@ -194,6 +196,7 @@ export class Tracker {
     const missing = lost <= 0 ? gap : after === through ? lost : Math.max(1, through - known.through);
     // A stretch that is told as missing is known before its last run is there.
     reach(known, source, missing > gap ? through : accounted);
+    known.made = Math.max(known.made, through);
     return { had: hadOf(run, last), missing };
   }
 
@@ -205,11 +208,12 @@ export class Tracker {
     const reached = this.#enter(source, Math.max(raised + count - 1, before), known);
     const had = hadOf(run, before);
     if (known === undefined) return { had, missing: this.#hasBeenAway && before === 0 ? raised - 1 : 0 };
-    if (isRepeated(known, source, run)) return { had: count, missing: 0 };
+    if (isRepeated(known, source, run)) return repeated(known, source, run);
     this.#takeTurn(reached);
     known.newest = known.turn;
     const missing = Math.max(0, run.after - known.through);
     reach(known, source, run.accounted);
+    known.made = Math.max(known.made, run.through);
     return { had, missing };
   }
 
@@ -313,6 +317,7 @@ export class Tracker {
         known.newest = known.turn;
         if (Number(through) >= known.through) known.by = source;
         reach(known, of, Number(through));
+        known.made = known.through;
       }
     }
     this.hasRestarted = false;
@@ -430,6 +435,7 @@ export class Tracker {
       known = {
         source,
         through,
+        made: 0,
         by: 0n,
         mayBeginEarlier,
         turn: 0,
@@ -461,7 +467,15 @@ function reach(known: Known, { id }: TrackedSource, through: number): void {
   known.by = id;
 }
 
-/** Whether another incarnation has already made this output: a modulator that moves to another place may make it again there. */
+/** Whether another incarnation has already made this output, or a part of it: a modulator that moves to another place may make it again there. */
 function isRepeated(known: Known, { id }: TrackedSource, { after, through }: EventsFrame): boolean {
-  return after < through && through <= known.through && known.by !== id && known.by !== 0n;
+  if (after === through || known.by === id || known.by === 0n) return false;
+  return through <= known.through || after < known.made;
+}
+
+/** Of a run that repeats output in part, nobody knows which of its events were had: none comes, and the raw events behind those are missing. */
+function repeated(known: Known, source: TrackedSource, { count, accounted }: EventsFrame): CountedRun {
+  const missing = Math.max(0, accounted - known.through);
+  reach(known, source, accounted);
+  return { had: count, missing };
 }

@@ -276,6 +276,24 @@ test("PROV-7: what was made of the same events at another place before does not 
   expect(tracker.take(first, run(2, 2, 50, 60), raw)).toEqual({ had: 2, missing: 0 });
 });
 
+test("PROV-7: what was made at another place in part does not come again, and the rest of it is missing", () => {
+  const tracker = new Tracker();
+  const [first, second, raw] = sourcesOf(1n << 32n, 2n << 32n, 9n << 32n);
+  tracker.take(first, run(1, 3, 0, 30), raw);
+  tracker.take(second, run(1, 2, 0, 20), raw);
+  // One call made both: the last accounts for its stretch.
+  expect(tracker.take(second, part(3, 1, 20, 35), raw)).toEqual({ had: 1, missing: 0 });
+  expect(tracker.take(second, run(4, 1, 20, 35), raw)).toEqual({ had: 1, missing: 5 });
+  // Both go on side by side.
+  expect(tracker.take(first, run(4, 1, 30, 34), raw)).toEqual({ had: 1, missing: 0 });
+  expect(tracker.take(second, run(5, 1, 35, 40), raw)).toEqual({ had: 0, missing: 0 });
+  expect(tracker.take(first, run(5, 1, 34, 45), raw)).toEqual({ had: 1, missing: 5 });
+  expect(tracker.take(first, run(6, 1, 45, 50), raw)).toEqual({ had: 0, missing: 0 });
+  // Nothing was made there of what both have been through.
+  expect(tracker.place(first, 6, raw, 50, 60)).toBe(0);
+  expect(tracker.take(second, run(6, 1, 50, 65), raw)).toEqual({ had: 0, missing: 0 });
+});
+
 test("PROV-7: what was made at another place does not come again of one that has said that it has been through it", () => {
   const tracker = new Tracker();
   const [first, second, raw] = sourcesOf(1n << 32n, 2n << 32n, 9n << 32n);
