@@ -34,7 +34,7 @@ export function parseChannelName(text: string, path = ""): ChannelName {
   if (server === "" || (server.startsWith("~") && !hasIdentity) || (at !== undefined && !hasIdentity)) {
     throw new JechoError(
       "CHANNEL_NAME_INVALID",
-      `"${text.slice(0, 200)}" is neither jecho://HOST:PORT/NAME nor jecho://IDENTITY/NAME?at=ADDRESS with ~ and 24 hexadecimal digits`,
+      `"${text.slice(0, 200)}" is neither jecho://HOST:PORT/NAME nor jecho://~IDENTITY/NAME?at=ADDRESS`,
     );
   }
   const rest = `${base}${derived}`;
@@ -54,7 +54,7 @@ export function checkUserName(name: string): string {
   if (segments.length > MAX_SEGMENTS || !segments.every(segment => SEGMENT.test(segment))) {
     throw new JechoError(
       "CHANNEL_NAME_INVALID",
-      `"${name.slice(0, 200)}": a name is 1 to ${MAX_SEGMENTS} segments of 1 to 64 letters, digits, ".", "_", "~" or "-", each beginning with a letter or a digit, joined by "/"`,
+      `"${name.slice(0, 200)}" is not 1 to ${MAX_SEGMENTS} segments joined by "/", each of 1 to 64 letters, digits, ".", "_", "~" and "-", a letter or digit first`,
     );
   }
   return name;

@@ -326,9 +326,7 @@ export class Link {
     // A gateway admits the pages that it serves.
     const isOwn = URL.canParse(origin ?? "") && new URL(origin as string).host === new URL(url).host;
     const perhaps =
-      origin === undefined || isOwn
-        ? ""
-        : `; perhaps it does not let pages of ${origin} connect, as its log then says`;
+      origin === undefined || isOwn ? "" : `; perhaps it refuses pages of ${origin}: see its log`;
     this.#drop(
       socket,
       new JechoError("CONNECTION_LOST", `no connection to a gateway at ${url} could be made${why}${perhaps}`),

@@ -326,5 +326,5 @@ function write<T>(type: Type<T> | undefined, event: T, ring: Ring, at: number, l
 }
 
 export function queueFull(): JechoError {
-  return new JechoError("QUEUE_FULL", "the queue of outgoing events is full; the event was not taken");
+  return new JechoError("QUEUE_FULL", "the queue is full; the event was not taken");
 }

@@ -184,36 +184,43 @@ export class Tracker {
       if (raised === last + 1) return ALL_NEW;
       return { had: hadOf(run, last), missing: Math.max(0, raised - last - 1) };
     }
-    if (isRepeated(known, source, run)) return repeated(known, source, run);
-    const { after, through, accounted } = run;
-    if (through > known.through || reached.turn < 0) this.#takeTurn(reached);
-    // Events that were gathered at the modulator's former place would be out of order, since output of its present place was handed on.
-    else if (reached.turn < known.newest && after === through) return { had: count, missing: count };
-    known.newest = reached.turn;
-    const gap = Math.max(0, after - known.through);
-    // The missing run accounts for no more than this one does: some of the events that this one accounts for were lost. What was gathered accounts for none.
-    const lost = gap === 0 ? raised - last - 1 : 0;
-    const missing = lost <= 0 ? gap : after === through ? lost : Math.max(1, through - known.through);
-    // A stretch that is told as missing is known before its last run is there.
-    reach(known, source, missing > gap ? through : accounted);
-    known.made = Math.max(known.made, through);
-    return { had: hadOf(run, last), missing };
+    return this.#takeMade(known, reached, run, last, hadOf(run, last));
   }
 
   #begin(source: TrackedSource, run: EventsFrame, origin: TrackedSource | undefined): CountedRun {
     const { raised, count } = run;
     const before = this.#before.of(source);
     const known = origin && this.#knownOf(origin, run.after);
-    if (known !== undefined) beginAt(known, run.after);
     const reached = this.#enter(source, Math.max(raised + count - 1, before), known);
     const had = hadOf(run, before);
     if (known === undefined) return { had, missing: this.#hasBeenAway && before === 0 ? raised - 1 : 0 };
-    if (isRepeated(known, source, run)) return repeated(known, source, run);
-    this.#takeTurn(reached);
-    known.newest = known.turn;
-    const missing = Math.max(0, run.after - known.through);
-    reach(known, source, run.accounted);
-    known.made = Math.max(known.made, run.through);
+    beginAt(known, run.after);
+    return this.#takeMade(known, reached, run, raised - 1, had);
+  }
+
+  /** A modulator's output came. @param last count of the event before which nothing of this source is missing */
+  #takeMade(known: Known, reached: Reached, run: EventsFrame, last: number, had: number): CountedRun {
+    const { raised, count, after, through, accounted } = run;
+    const { source } = reached;
+    const isOthers = after < through && known.by !== source.id && known.by !== 0n;
+    // Another incarnation has already made this output, or a part of it: a modulator that moves may make it again at its next place.
+    if (isOthers && (through <= known.through || after < known.made)) {
+      // Nobody knows which events the part is: none comes, and the raw events behind it are missing.
+      const missing = Math.max(0, accounted - known.through);
+      reach(known, source, accounted);
+      return { had: count, missing };
+    }
+    if (through > known.through || reached.turn < 0) this.#takeTurn(reached);
+    // Events that were gathered at the modulator's former place would be out of order, since output of its present place was handed on.
+    else if (reached.turn < known.newest && after === through) return { had: count, missing: count };
+    known.newest = reached.turn;
+    known.made = Math.max(known.made, through);
+    const gap = Math.max(0, after - known.through);
+    // The missing run accounts for no more than this one does: some of the events that this one accounts for were lost. What was gathered accounts for none.
+    const lost = gap === 0 ? raised - last - 1 : 0;
+    const missing = lost <= 0 ? gap : after === through ? lost : Math.max(1, through - known.through);
+    // A stretch that is told as missing is known before its last run is there.
+    reach(known, source, missing > gap ? through : accounted);
     return { had, missing };
   }
 
@@ -273,17 +280,15 @@ export class Tracker {
 
   /** The consumer's positions, for another device. Of several sources made of one, the newest comes first (`inherit`). */
   places(): SourcePlace[] {
-    const isNewest = ({ source, origin }: Reached): boolean => origin?.by === source.id;
-    const reached = [...this.#reached.values()];
-    const places = [...reached.filter(isNewest), ...reached.filter(one => !isNewest(one))].map(
-      ({ source: { id, urgent }, raised, origin }) => ({
-        source: id,
-        raised: BigInt(raised),
-        urgent,
-        origin: origin?.source.id ?? 0n,
-        through: BigInt(origin?.through ?? 0),
-      }),
-    );
+    const rank = ({ source, origin }: Reached): number => (origin?.by === source.id ? 0 : 1);
+    const reached = [...this.#reached.values()].sort((a, b) => rank(a) - rank(b));
+    const places = reached.map(({ source: { id, urgent }, raised, origin }) => ({
+      source: id,
+      raised: BigInt(raised),
+      urgent,
+      origin: origin?.source.id ?? 0n,
+      through: BigInt(origin?.through ?? 0),
+    }));
     // Sources of which the present modulator has made nothing yet: positions where the consumer began, or of a modulator before it.
     const said = new Set(reached.map(({ source, origin }) => (origin?.source ?? source).name));
     for (const { source, through } of this.#known.values()) {
@@ -465,17 +470,4 @@ function reach(known: Known, { id }: TrackedSource, through: number): void {
   if (through <= known.through && known.by !== 0n) return;
   known.through = Math.max(known.through, through);
   known.by = id;
-}
-
-/** Whether another incarnation has already made this output, or a part of it: a modulator that moves to another place may make it again there. */
-function isRepeated(known: Known, { id }: TrackedSource, { after, through }: EventsFrame): boolean {
-  if (after === through || known.by === id || known.by === 0n) return false;
-  return through <= known.through || after < known.made;
-}
-
-/** Of a run that repeats output in part, nobody knows which of its events were had: none comes, and the raw events behind those are missing. */
-function repeated(known: Known, source: TrackedSource, { count, accounted }: EventsFrame): CountedRun {
-  const missing = Math.max(0, accounted - known.through);
-  reach(known, source, accounted);
-  return { had: count, missing };
 }

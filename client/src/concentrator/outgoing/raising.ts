@@ -205,7 +205,7 @@ export class Raising {
   #refuse({ producer, lane, sync, raised, bounds, first: event }: RaisedRun): void {
     const { id: endpoint, listener } = producer;
     const bytes = (bounds[2 * event + 1] as number) - (bounds[2 * event] as number);
-    const why = `an event of ${bytes} bytes: the gateway takes messages of at most ${this.#link.limitBytes}`;
+    const why = `an event of ${bytes} bytes: the gateway takes at most ${this.#link.limitBytes}`;
     if (!sync) listener.notify({ is: "fault", error: new JechoError("FRAME_TOO_LARGE", why) });
     const first = lane.urgent ? Number.NEGATIVE_INFINITY : raised;
     listener.notify({ is: "dropped", endpoint, raised: first, events: 1, code: "FRAME_TOO_LARGE" });
