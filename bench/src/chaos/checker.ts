@@ -185,10 +185,16 @@ export class Account {
     this.#changing = 2;
   }
 
+  /** Whether the modulator's state is gone with all that it gathered of this source: it was restarted, and no output came since. */
+  #isGone({ producer, life }: Source): boolean {
+    return this.#meaning.gathers === true && this.#restartsAt(keyOf(producer, life)) < this.#restarts;
+  }
+
   /** How many events it has neither seen nor been told of. */
   owed(all: readonly Source[]): number {
     const sources = this.#its(all);
-    const owed = sources.reduce((sum, source) => sum + this.#beginning(source) + this.#tail(source), 0);
+    const tailOf = (source: Source): number => (this.#isGone(source) ? 0 : this.#tail(source));
+    const owed = sources.reduce((sum, source) => sum + this.#beginning(source) + tailOf(source), 0);
     return Math.max(0, this.#missing + owed - this.#verdict.told - this.#spoilt - this.#lacking);
   }
 
@@ -206,10 +212,8 @@ export class Account {
       const key = keyOf(source.producer, source.life);
       const beginning = this.#beginning(source);
       if (beginning > 0) this.#noteOf(source.producer, source.life, `begins ${beginning} too late`);
-      const owed = this.#tail(source);
-      // A modulator's state is gone with all that it gathered, where no output came since its restart.
-      const isGone = this.#meaning.gathers === true && this.#restartsAt(key) < this.#restarts;
-      const tail = isGone ? 0 : owed;
+      const isGone = this.#isGone(source);
+      const tail = isGone ? 0 : this.#tail(source);
       if (isGone) this.#verdict.lostWithState += this.#among(this.#reached(source), source.due - 1);
       if (tail > 0)
         this.#noteOf(
