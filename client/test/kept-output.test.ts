@@ -1,4 +1,4 @@
-import { connect } from "@jecho/client";
+import { connect, type EventPlace } from "@jecho/client";
 import { startCutter } from "@jecho/e2e/cutter";
 import { expect, inject, test } from "vitest";
 import { Inbox, PATIENT, startRig, Tick, whenState } from "./rig.ts";
@@ -109,4 +109,28 @@ test("DEL-7, MOE-20: a modulator that runs with its consumers has its state at a
   expect(await counts[0].take(4)).toEqual([1, 2, 3, 4]);
   expect(await counts[1].take(2)).toEqual([1, 2]);
   expect([restarts, ...consumers.map(({ stats }) => stats.missed)]).toEqual([0, 0, 0]);
+});
+
+test("PROV-5: a consumer that goes on at a place is told at once what its process had made meanwhile for another one", async () => {
+  await using rig = await startRig();
+  await using producing = connect(rig.gateway.address, { ...QUICK, modulators: { most: 0 } });
+  await using consuming = connect(rig.gateway.address, { ...QUICK, modulators: PATIENT });
+  const producer = await producing.channel("a", Tick).produce();
+  const channel = consuming.channel("a", Tick);
+  const [first, second, missed] = [new Inbox<number>(), new Inbox<number>(), new Inbox<number>()];
+  const consumer = await channel.subscribe(({ n }) => first.put(n), { modulator: COUNTING });
+  await channel.subscribe(({ n }) => second.put(n), { modulator: COUNTING });
+  await producer.publishSync({ n: 1, note: "" });
+  const { place } = consumer;
+  await consumer.close();
+  for (const n of [2, 3]) await producer.publishSync({ n, note: "" });
+  expect(await second.take(3)).toEqual([1, 2, 3]);
+  await channel.subscribe(({ n }) => first.put(n), {
+    modulator: COUNTING,
+    from: place as EventPlace,
+    onMissed: ({ events }) => missed.put(events),
+  });
+  // No further event is raised.
+  expect(await missed.take(1)).toEqual([2]);
+  expect(first.all).toEqual([1]);
 });

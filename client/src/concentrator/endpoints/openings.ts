@@ -224,7 +224,7 @@ export class Openings {
   /** The consumer gets live events from now on: first those that waited for its past, also for one that does not come any more. */
   #listens(consumer: ConsumerEndpoint, comesBack: boolean): void {
     consumer.waiting.hand();
-    if (comesBack) this.#production?.deriving.listened(consumer);
+    if (comesBack || consumer.from !== undefined) this.#production?.deriving.listened(consumer);
   }
 
   /** Makes a past here that the derived channel does not have. Events that come meanwhile wait. */
