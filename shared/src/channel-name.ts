@@ -34,7 +34,7 @@ export function parseChannelName(text: string, path = ""): ChannelName {
   if (server === "" || (server.startsWith("~") && !hasIdentity) || (at !== undefined && !hasIdentity)) {
     throw new JechoError(
       "CHANNEL_NAME_INVALID",
-      `"${text.slice(0, 200)}" is neither jecho://HOST:PORT/NAME nor jecho://~IDENTITY/NAME?at=ADDRESS`,
+      `"${text.slice(0, 200)}" is neither jecho://HOST:PORT/NAME nor jecho://~24-HEX/NAME?at=ADDRESS`,
     );
   }
   const rest = `${base}${derived}`;

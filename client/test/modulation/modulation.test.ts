@@ -14,6 +14,13 @@ export default class extends FifoModulator { static periodMs = 10; period() { th
 
 const install = installOf(failing);
 
+/** An event of source 9 is raised. @param feed names what it comes by */
+function raise({ runs }: ReturnType<typeof modulationIn>, feed: string, raised: number): void {
+  const header = { channel: 1, producer: 4, raised, token: 0n, parameters: 0, flags: 0 };
+  const run = EventsFrame.at(encodeRun(header, [{ bytes: new Uint8Array(8), start: 0, end: 8 }]));
+  runs.enqueue(feed, run, { source: { id: 9n, urgent: false }, after: raised - 1, through: raised });
+}
+
 test("MOE-19: one that ends while its feed is opened is refused with the reason, and nothing else is said of it", async () => {
   const answers: Outgoing[] = [];
   const unfed: string[] = [];
@@ -152,15 +159,9 @@ test("PROV-2: one that was fed over the wire is fed by the modulator before it, 
   const parent = { ...install, modulator: modulatorTable({ source: FIFO }) };
   const input = { ...(install.instead as Instead), input: "a#2@1" };
   const behind = { ...parent, channel: install.derived, derived: 7, request: 6, instead: input };
-  const raise = (feed: string, raised: number): void => {
-    const header = { channel: 1, producer: 4, raised, token: 0n, parameters: 0, flags: 0 };
-    const run = EventsFrame.at(encodeRun(header, [{ bytes: new Uint8Array(8), start: 0, end: 8 }]));
-    const of = { source: { id: 9n, urgent: false }, after: raised - 1, through: raised };
-    modulation.runs.enqueue(feed, run, of);
-  };
   modulation.install(behind, undefined);
   await expect.poll(() => [...modulation.installed].length).toBe(1);
-  raise("3@a#2@1", 1);
+  raise(modulation, "3@a#2@1", 1);
   await modulation.runs.finished();
   expect(made.splice(0)).toEqual([[7, 1]]);
   modulation.interrupted();
@@ -168,7 +169,7 @@ test("PROV-2: one that was fed over the wire is fed by the modulator before it, 
   await expect.poll(() => [...modulation.installed].length).toBe(2);
   modulation.install(behind, undefined);
   await expect.poll(() => [...modulation.installed].filter(({ number }) => number > 0).length).toBe(2);
-  raise("3@a", 2);
+  raise(modulation, "3@a", 2);
   await modulation.runs.finished();
   expect(made).toEqual([
     [2, 1],
@@ -203,9 +204,7 @@ test("PROV-2: a modulator that outlives the one before it is not fed by another 
     modulation.install({ ...one, instead }, undefined);
     await expect.poll(installed).toBe(before + 1);
   }
-  const header = { channel: 1, producer: 4, raised: 1, token: 0n, parameters: 0, flags: 0 };
-  const run = EventsFrame.at(encodeRun(header, [{ bytes: new Uint8Array(8), start: 0, end: 8 }]));
-  modulation.runs.enqueue("4@a", run, { source: { id: 9n, urgent: false }, after: 0, through: 1 });
+  raise(modulation, "4@a", 1);
   await modulation.runs.finished();
   expect(made).toEqual([
     [2, 1],

@@ -7,6 +7,8 @@ const RETURN_MS = 60_000;
 /** Most kept numbers; beyond, the oldest are forgotten. */
 const MOST_GONE = 4096;
 const MAX_INSTANCE_LENGTH = 64;
+/** Processes with a name have numbers from here to 2^32 - 1. */
+const FIRST_NAMED = 2 ** 31;
 
 interface ProducingProcess {
   readonly number: number;
@@ -21,12 +23,12 @@ export class Processes {
   /** Processes by their secret names. */
   readonly #known = new Map<string, ProducingProcess>();
   readonly #instances = new Map<Connection, string>();
-  /** The numbers of known processes. */
+  /** The numbers of known processes, from `FIRST_NAMED` on. */
   readonly #numbers = new Set<number>();
   /** The names of those without a connection, oldest first. */
   readonly #gone = new Map<string, NodeJS.Timeout>();
   /** The next number of a process without a name. Random, so that a gateway that was started again does not give another one's. */
-  #next = randomInt(1, 2 ** 31);
+  #next = randomInt(1, 2 ** 30);
 
   /** The former connection of a process that begins to produce at this one; it is ended, and may still be letting go of its endpoints. */
   formerOf(connection: Connection, instance: string): Connection | undefined {
@@ -75,9 +77,10 @@ export class Processes {
 
   /** A number that nobody has: for a name the same at each gateway, unless it is taken there. */
   #numberOf(instance: string): number {
-    let number = instance === "" ? this.#next++ : hashOf(instance);
-    while (number === 0 || this.#numbers.has(number)) number = (number + 1) % 2 ** 32;
-    return number;
+    if (instance === "") return this.#next++;
+    let hash = hashOf(instance);
+    while (this.#numbers.has(FIRST_NAMED + hash)) hash = (hash + 1) % FIRST_NAMED;
+    return FIRST_NAMED + hash;
   }
 
   #forget(instance: string): void {
@@ -89,7 +92,7 @@ export class Processes {
   }
 }
 
-/** 32 bits from which nobody learns the secret name. */
+/** 31 bits from which nobody learns the secret name. */
 function hashOf(instance: string): number {
-  return createHash("sha256").update(instance).digest().readUInt32LE();
+  return createHash("sha256").update(instance).digest().readUInt32LE() >>> 1;
 }

@@ -85,10 +85,10 @@ interface Known {
   readonly source: TrackedSource;
   /** Count of the newest event whose fate is known, or has been told. */
   through: number;
-  /** Count of the newest event that anything may have been made of. */
-  made: number;
   /** The source that said so last; 0n for none. */
   by: bigint;
+  /** Count of the newest event that anything may have been made of. */
+  made: number;
   /** Whether nothing was made of its events or told as missing yet. The first output may then begin earlier, where others were there before. */
   mayBeginEarlier: boolean;
   /** The incarnation of a modulator that makes its newest events' output. */
@@ -440,8 +440,8 @@ export class Tracker {
       known = {
         source,
         through,
-        made: 0,
         by: 0n,
+        made: 0,
         mayBeginEarlier,
         turn: 0,
         wasMade: false,
