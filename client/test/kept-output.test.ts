@@ -134,3 +134,33 @@ test("PROV-5: a consumer that goes on at a place is told at once what its proces
   expect(await missed.take(1)).toEqual([2]);
   expect(first.all).toEqual([1]);
 });
+
+test("HIST-7: a consumer that goes on at a place gets what was made meanwhile for another one of its process, as far as it is kept", async () => {
+  await using rig = await startRig();
+  await using producing = connect(rig.gateway.address, { ...QUICK, modulators: { most: 0 } });
+  await using consuming = connect(rig.gateway.address, { ...QUICK, modulators: PATIENT });
+  const producer = await producing.channel("a", Tick).produce({ history: { events: 100 } });
+  const channel = consuming.channel("a", Tick);
+  const [first, second] = [new Inbox<number>(), new Inbox<number>()];
+  const modulator = {
+    source: `import { FifoModulator } from "jecho:moe";
+export default class extends FifoModulator { enqueue(event) { if (event.n % 2 === 0) super.enqueue(event); } }`,
+  };
+  const consumer = await channel.subscribe(({ n }) => first.put(n), { modulator });
+  await channel.subscribe(({ n }) => second.put(n), { modulator });
+  for (const n of [1, 2, 3]) await producer.publishSync({ n, note: "" });
+  const { place } = consumer;
+  await consumer.close();
+  for (const n of [4, 5, 6, 7]) await producer.publishSync({ n, note: "" });
+  expect(await second.take(3)).toEqual([2, 4, 6]);
+  let restarts = 0;
+  const again = await channel.subscribe(({ n }) => first.put(n), {
+    modulator,
+    from: place as EventPlace,
+    onRestart: () => void restarts++,
+  });
+  for (const n of [8, 9, 10]) await producer.publishSync({ n, note: "" });
+  expect(await first.take(5)).toEqual([2, 4, 6, 8, 10]);
+  expect(await second.take(5)).toEqual([2, 4, 6, 8, 10]);
+  expect([again.stats.missed, restarts]).toEqual([0, 2]);
+});

@@ -1,4 +1,4 @@
-import type { Frame, Place } from "@jecho/shared/internal";
+import type { Frame } from "@jecho/shared/internal";
 import type { Delegates } from "../modulation/delegates.ts";
 import type { Deriving } from "../modulation/deriving.ts";
 import type { Feeds } from "../modulation/feeds.ts";
@@ -34,8 +34,8 @@ export interface Production {
   readonly departures: Departures;
   readonly delegates: Delegates;
   queuesOf(port: PortEnd, events: QueueReadersEvents): QueueReaders;
-  /** The past of a consumer with a modulator, to be made here from this place on. */
-  newPast(consumer: ConsumerEndpoint, from: Place, events: PastEvents): OwnPast & { begin(): void };
+  /** The past of a consumer with a modulator, to be made here from its beginning on. */
+  newPast(consumer: ConsumerEndpoint, events: PastEvents): OwnPast & { begin(): void };
   /** Acts on a frame of the gateway's. */
   take(frame: ProductionFrame): void;
 }

@@ -130,8 +130,8 @@ export const createProduction: CreateProduction = ({
     },
   };
   let pasts = 0;
-  const newPast: Production["newPast"] = (consumer, from, events) =>
-    new Past(consumer, `past ${++pasts}`, from, pastParts, events);
+  const newPast: Production["newPast"] = (consumer, events) =>
+    new Past(consumer, `past ${++pasts}`, pastParts, events);
   const noted = (request: number): void => link.send({ kind: "Noted", request });
   const take: Production["take"] = frame => {
     switch (frame.kind) {

@@ -411,6 +411,26 @@ export class Deriving {
     if (!this.#index.isAnyAway()) this.#kept.clear();
   }
 
+  /** Whether modulators here are further than a new consumer's place, without that their output in between is kept for it. */
+  isFurther(consumer: ConsumerEndpoint): boolean {
+    const begins = new Map<Lane, number>();
+    for (const { frame, lane } of this.#kept.of(consumer))
+      if (!begins.has(lane)) begins.set(lane, frame.after);
+    for (const { number, lanes } of this.#modulation.installed) {
+      if (number !== consumer.channelNumber) continue;
+      for (const pair of lanes.values())
+        for (const lane of pair) {
+          const { origin, raised, coverage } = lane;
+          const had = origin && consumer.tracker.throughOf(origin, true);
+          if (had === undefined || coverage === undefined) continue;
+          // Where nothing was made yet, nothing of its stretch has come to others.
+          const next = begins.get(lane) ?? (raised > 0 ? coverage.through : coverage.start);
+          if (next > had) return true;
+        }
+    }
+    return false;
+  }
+
   /** A consumer is back and listens: modulators here may have stated the positions of its channel before. */
   listened({ channelNumber }: ConsumerEndpoint): void {
     for (const installation of this.#modulation.installed)

@@ -1,16 +1,17 @@
 import { JechoError } from "@jecho/shared";
-import { type EventsFrame, type Modulator, NumberTable, type Place, sliceRun } from "@jecho/shared/internal";
+import { type EventsFrame, type Modulator, NumberTable, sliceRun } from "@jecho/shared/internal";
 import {
   ConsumerEndpoint,
   type InputTaker,
   type OwnPast,
+  type PortEnd,
   type StateIndexes,
 } from "../concentrator/endpoints/endpoint.ts";
 import type { CountedPlace, Reception } from "../concentrator/incoming/reception.ts";
 import type { Counting } from "../concentrator/incoming/routes.ts";
 import type { SynchronousEvents } from "../concentrator/incoming/synchronous.ts";
 import { NOBODY } from "../concentrator/incoming/tally.ts";
-import type { TrackedSource } from "../concentrator/incoming/tracking.ts";
+import { type Remade, type TrackedSource, Tracker } from "../concentrator/incoming/tracking.ts";
 import type { Lane, OwnLanes } from "../concentrator/outgoing/lane.ts";
 import type { PortNotice } from "../places/port.ts";
 import type { Deriving } from "./deriving.ts";
@@ -68,8 +69,12 @@ export class Past implements InputTaker, OwnPast {
   readonly #events: PastEvents;
   readonly #entry: ConsumerEndpoint;
   readonly #name: string;
+  /** Whether the consumer goes on at a place in the modulator's output; otherwise it begins in the raw channel's past. */
+  readonly #goesOn: boolean;
   /** First event of each raw source that the derived channel accounts for. */
   readonly #begins = new Map<string, number>();
+  /** Output of the derived channel that the modulator here is to make again. */
+  readonly #remade: Remade[] = [];
   /** Last event of each raw source that the modulator here was given. */
   readonly #reached = new Map<string, number>();
   /** Raw sources of producers in this process. */
@@ -87,15 +92,13 @@ export class Past implements InputTaker, OwnPast {
   #deadline: ReturnType<typeof setTimeout> | undefined;
   #isOver = false;
 
-  /**
-   * @param name of its input, which no other modulator has
-   * @param from its beginning
-   */
-  constructor(consumer: ConsumerEndpoint, name: string, from: Place, parts: PastParts, events: PastEvents) {
+  /** @param name of its input, which no other modulator has */
+  constructor(consumer: ConsumerEndpoint, name: string, parts: PastParts, events: PastEvents) {
     this.#consumer = consumer;
     this.#name = name;
     this.#parts = parts;
     this.#events = events;
+    this.#goesOn = consumer.tracker.isMade;
     const asked = {
       endpoint: 0,
       channel: consumer.channel,
@@ -104,10 +107,12 @@ export class Past implements InputTaker, OwnPast {
       queue: { whenFull: 0, limitBytes: 0 },
       label: "",
       as: "",
-      from,
+      from: this.#goesOn ? undefined : consumer.from,
     };
     const listener = { notify: (notice: PortNotice) => this.#noticed(notice), receive: () => {} };
-    this.#entry = new ConsumerEndpoint(asked, { endpoints: new NumberTable(), listener }, parts.indexes);
+    const end: PortEnd = { endpoints: new NumberTable(), listener };
+    const tracker = this.#goesOn ? consumer.tracker.ofOrigins() : new Tracker();
+    this.#entry = new ConsumerEndpoint(asked, end, parts.indexes, tracker);
     this.#entry.taker = this;
   }
 
@@ -162,11 +167,17 @@ export class Past implements InputTaker, OwnPast {
     this.#events.onFound(this.#modulator === "failed" ? { recovered: false } : found, replays);
   }
 
-  begins(origin: TrackedSource, reached: number): void {
-    if (this.#begins.has(origin.name)) return;
+  begins({ source, origin }: Counting, raised: number, reached: number): void {
+    if (origin === undefined || this.#begins.has(origin.name)) return;
+    const { lanes } = this.#parts;
+    if (this.#goesOn) {
+      // The gateway sends what was made elsewhere.
+      if (!lanes.has(source.id)) return;
+      this.#remade.push({ source, origin, raised, through: reached });
+    }
     this.#begins.set(origin.name, reached);
     // This process's own events come with the kept ones, or not at all.
-    if (this.#parts.lanes.has(origin.id)) this.#own.add(origin.name);
+    if (lanes.has(origin.id)) this.#own.add(origin.name);
   }
 
   take(frame: EventsFrame, first: number, counting: Counting | undefined, missing: number): void {
@@ -219,9 +230,9 @@ export class Past implements InputTaker, OwnPast {
     this.#checkDone();
   }
 
-  /** Count of this source's last event for the modulator here. */
+  /** Count of this source's last event for the modulator here. What the modulator of a place does not account for, others send. */
   #endOf({ name }: TrackedSource): number {
-    return this.#begins.get(name) ?? Number.POSITIVE_INFINITY;
+    return this.#begins.get(name) ?? (this.#goesOn ? 0 : Number.POSITIVE_INFINITY);
   }
 
   #reach({ name }: TrackedSource, reached: number): void {
@@ -300,6 +311,7 @@ export class Past implements InputTaker, OwnPast {
       deriving.state(this.#modulator);
       modulation.removeFor(this.#modulator);
     }
+    for (const remade of this.#remade) this.#consumer.tracker.remade(remade);
     this.#tell();
     // The consumer may have been closed meanwhile, or have another modulator.
     if (this.#consumer.past === this) this.#events.onOver();

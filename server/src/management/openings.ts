@@ -249,7 +249,7 @@ export class GatewayOpenings {
     if (manager === undefined || channel === undefined || !isOfBase || !isThere)
       throw new JechoError("PRODUCER_GONE", `nobody feeds a modulator of ${base}`);
     const place = { manager, channel, derived: undefined, feed: process };
-    this.#openPlain(connection, { ...frame, from: frame.from ?? behind(channel, frame.sources) }, place);
+    this.#openPlain(connection, frame, place);
   }
 
   /**
@@ -311,7 +311,7 @@ export class GatewayOpenings {
     const terms = this.#termsOf(connection, frame);
     const number = this.#names.newEndpoint();
     const consumer = new GatewayConsumer(number, connection, place, terms, keptBytesOf(frame), reads);
-    this.#open(consumer, frame);
+    this.#open(consumer, { ...frame, from: frame.from ?? behind(place.channel, frame.sources) });
   }
 
   #open(consumer: GatewayConsumer, { request, from, channel: name, modulator }: OpenConsumer): void {
@@ -420,7 +420,7 @@ function lasting<F extends OpenProducer | OpenConsumer>(frame: F): F {
   return { ...frame, schema: frame.schema.slice() };
 }
 
-/** The place from which on a feed that goes on for another is to have all that is kept. */
+/** The place from which on all is kept that is behind these places in raw sources. */
 function behind({ history }: Channel, sources: readonly SourcePlace[]): Place | undefined {
   const seq = sources.length === 0 ? undefined : history?.log.seqBehind(sources);
   return seq === undefined ? undefined : { from: FROM.seq, epoch: 0, seq: BigInt(seq), at: 0, speed: 0 };

@@ -19,10 +19,9 @@ export function recoveredOf({ recovered, unknown }: ConsumerOpened): boolean | u
   return unknown ? undefined : recovered;
 }
 
-/** Whether a newly opened consumer with a modulator has to make its past itself: the gateway lacks some of what was asked for. */
-export function lacksPast({ from, modulator, tracker }: ConsumerEndpoint, opened: ConsumerOpened): boolean {
-  if (modulator === undefined || from === undefined || opened.replay !== 0) return false;
-  switch (from.from) {
+/** Whether the gateway lacks some of the past that a newly opened consumer with a modulator asked for. */
+export function lacksPast({ from, tracker }: ConsumerEndpoint, opened: ConsumerOpened): boolean {
+  switch (from?.from) {
     case FROM.seq:
       return true;
     case FROM.time:
@@ -30,7 +29,7 @@ export function lacksPast({ from, modulator, tracker }: ConsumerEndpoint, opened
       return !opened.recovered || opened.placements.some(one => placementOf(one).at === "consumer");
     case FROM.resume:
       // The place may be one in the raw channel.
-      return opened.unknown && tracker.places().every(({ origin }) => origin === 0n);
+      return opened.unknown && !tracker.isMade;
     default:
       return false;
   }

@@ -51,8 +51,12 @@ export interface InputTaker {
 export interface OwnPast {
   /** Whether the application has been told that the consumer is open. */
   readonly isTold: boolean;
-  /** The derived channel accounts for this raw source's events behind this one; what was said of it first holds. */
-  begins(origin: TrackedSource, reached: number): void;
+  /**
+   * The derived channel accounts for a raw source's events behind this one; what was said of it first holds.
+   *
+   * @param of the derived source, which had made so many events by then
+   */
+  begins(of: Counting, raised: number, reached: number): void;
   /** The modulator that is the consumer's alone made a run of this raw source, which is counted. */
   made(frame: EventsFrame, lane: Lane, source: bigint): void;
   /** Called when the modulator has ended. */
@@ -293,9 +297,9 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
   opening(
     asked: Pick<OpenConsumer, "request" | "modulator" | "as" | "from" | "compared">,
   ): OpenConsumer & { readonly kind: "OpenConsumer" } {
-    const { channel, schema, queue, label, feed, tracker } = this;
-    // The place of a consumer without a modulator is enough.
-    const sources = tracker.places().filter(({ origin }) => feed !== undefined || origin !== 0n);
+    const { channel, schema, queue, label, feed, tracker, isApplications } = this;
+    // The place of an application's consumer without a modulator is enough.
+    const sources = tracker.places().filter(({ origin }) => !isApplications || origin !== 0n);
     return { kind: "OpenConsumer", channel, schema, queue, label, feed, sources, ...asked };
   }
 

@@ -1,4 +1,4 @@
-import { JechoError } from "@jecho/shared";
+import { JechoError, splitName } from "@jecho/shared";
 import { type ConsumerOpened, type Control, type CopyUpdate, FROM, type Place } from "@jecho/shared/internal";
 import { placementOf } from "../../consumer/placement.ts";
 import type { ControlRequest } from "../../places/port.ts";
@@ -185,7 +185,6 @@ export class Openings {
     const { state, open: old } = consumer;
     const comesBack = state.is === "asked" && state.after.is !== "new";
     const newest = state.is === "asked" && wantsNewest(consumer, state.after);
-    const past = state.is === "asked" && !comesBack && lacksPast(consumer, opened);
     const wasOwed = old === undefined && (comesBack || consumer.from !== undefined);
     const isPastLeft = old?.is === "replaying" || consumer.past !== undefined || opened.replay !== 0;
     if (old?.change !== undefined)
@@ -197,6 +196,7 @@ export class Openings {
     const beginsOlder = newest || (!comesBack && consumer.from?.from === FROM.last);
     consumer.fromSeq = beginsOlder ? 0 : Number(opened.seq);
     consumer.become(placed(opened, comesBack));
+    const past = state.is === "asked" && !comesBack && this.#lacksPast(consumer, opened);
     if (old !== undefined) this.#consumerLeft(old.channelNumber);
     if (consumer.feed !== undefined) {
       const { missing } = opened;
@@ -221,6 +221,15 @@ export class Openings {
     this.#synchronous.whenDone(consumer, old.channelNumber, close);
   }
 
+  /** Whether a newly opened consumer has to make its past itself: neither the gateway nor the modulator that it shares here has it. */
+  #lacksPast(consumer: ConsumerEndpoint, opened: ConsumerOpened): boolean {
+    if (consumer.modulator === undefined || consumer.from === undefined || opened.replay !== 0) return false;
+    if (lacksPast(consumer, opened)) return true;
+    // The input of a modulator behind another is not kept.
+    const isBehind = splitName(consumer.channel).derived !== "";
+    return !isBehind && this.#production?.deriving.isFurther(consumer) === true;
+  }
+
   /** The consumer gets live events from now on: first those that waited for its past, also for one that does not come any more. */
   #listens(consumer: ConsumerEndpoint, comesBack: boolean): void {
     consumer.waiting.hand();
@@ -236,7 +245,7 @@ export class Openings {
     const { id: endpoint, listener, reset } = consumer;
     const placements = tables.map(placementOf);
     const objects = [...tags];
-    const past = newPast(consumer, consumer.from as Place, {
+    const past = newPast(consumer, {
       onFound: (found, replays) => {
         if (consumer.open === undefined) return;
         listener.notify({ is: "opened", endpoint, reset, replays, placements, objects, ...found });

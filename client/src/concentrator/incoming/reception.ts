@@ -111,7 +111,7 @@ export class Reception {
   /** Tells a consumer a position, after its past where that is still being made. */
   #placeAt(entry: ConsumerEndpoint, at: CountedPlace): void {
     if (entry.past === undefined) return this.#place(entry, at);
-    if (at.of.origin !== undefined) entry.past.begins(at.of.origin, at.through);
+    entry.past.begins(at.of, at.raised, at.through);
     const place = (): void => this.#placeAt(entry, at);
     entry.waiting.add(at.of.source.name, 0, place, place);
   }
@@ -262,7 +262,7 @@ export class Reception {
   #handOrWait(entry: ConsumerEndpoint, frame: EventsFrame, of: Counting | undefined, had: number): void {
     if (entry.past === undefined) return this.#hand(entry, frame, of, had);
     if (had >= frame.count) return;
-    if (of?.origin !== undefined) entry.past.begins(of.origin, frame.after);
+    if (of !== undefined) entry.past.begins(of, frame.raised - 1, frame.after);
     // Producers do not wait for a past, which may take long.
     this.#skip(entry, frame);
     const copy = frame.copy();

@@ -113,6 +113,14 @@ interface Reached {
   heard: number;
 }
 
+/** Output that is made again by another modulator: of these raw events, up to these counts. */
+export interface Remade {
+  readonly source: TrackedSource;
+  readonly origin: TrackedSource;
+  readonly raised: number;
+  readonly through: number;
+}
+
 /** The furthest position that several consumers reached together in each source. */
 export class Had {
   readonly #reached = new Remembered<
@@ -273,6 +281,16 @@ export class Tracker {
     return missing;
   }
 
+  /** A derived source's output up to a place does not come: another one's came in its stead, where that accounts for all that it was made of. */
+  remade({ source, origin, raised, through }: Remade): void {
+    const known = this.#known.get(origin.name);
+    if (known === undefined || known.through < through) return;
+    const reached = this.#of(source);
+    if (reached !== undefined) reached.raised = Math.max(reached.raised, raised);
+    // Its next output is made of events behind that place alone, also where the stretch of the run begins at its last output.
+    known.made = 0;
+  }
+
   /** Adds this consumer's positions to those that its successors do not get again. */
   leaveTo(after: Had): void {
     for (const { source, raised } of this.#reached.values()) after.add(source, raised);
@@ -297,6 +315,25 @@ export class Tracker {
         places.push({ source: id, raised: 0n, urgent, origin: id, through: BigInt(through) });
     }
     return places;
+  }
+
+  /** Whether the consumer's position is one in a modulator's output. */
+  get isMade(): boolean {
+    return this.places().some(({ origin }) => origin !== 0n);
+  }
+
+  /** A tracker of the raw events behind this one's positions. */
+  ofOrigins(): Tracker {
+    const places = new Map<string, SourcePlace>();
+    for (const { source, through } of this.origins(true)) {
+      const { id, urgent, name } = source;
+      const raised = BigInt(through);
+      if ((places.get(name)?.raised ?? -1n) < raised)
+        places.set(name, { source: id, urgent, raised, origin: 0n, through: 0n });
+    }
+    const tracker = new Tracker();
+    tracker.inherit([...places.values()], this.sinceMs);
+    return tracker;
   }
 
   /** Time since the consumer began, or the first of those that it continues; Infinity where nobody knows. */
