@@ -128,6 +128,9 @@ export class Reception {
       const isUnmade = of.origin?.id === of.source.id;
       // A source that goes on may be further at the gateway than what is made of it is here.
       const known = isUnmade ? (entry.tracker.throughOf(of.source, true) as number) : through;
+      // A past that was asked for may still come of these events: they are no part of the consumer's place yet.
+      const isOpen = isUnmade && entry.from !== undefined && entry.tracker.mayBeginEarlier(of.source);
+      if (isOpen) return;
       if (producer !== 0 || missing > 0)
         nameSource(entry, isUnmade ? 0 : producer, of, isUnmade ? 0 : raised, known, missing);
       return this.#missing(entry, missing);

@@ -317,6 +317,11 @@ export class Tracker {
     return places;
   }
 
+  /** Whether the first output made of this raw source may begin before the position that is known. */
+  mayBeginEarlier(source: TrackedSource): boolean {
+    return this.#known.get(source.name)?.mayBeginEarlier === true;
+  }
+
   /** Whether the consumer's position is one in a modulator's output. */
   get isMade(): boolean {
     return this.places().some(({ origin }) => origin !== 0n);

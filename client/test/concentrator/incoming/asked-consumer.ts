@@ -1,4 +1,4 @@
-import { NumberTable } from "@jecho/shared/internal";
+import { NumberTable, type Place } from "@jecho/shared/internal";
 import { expect } from "vitest";
 import {
   ConsumerEndpoint,
@@ -17,7 +17,7 @@ const never = () => expect.unreachable();
 export const at = { number: 2, channelNumber: 3, epoch: 1, change: undefined };
 
 /** A consumer that was asked for, with the bytes of each run, the number of missing events, and the positions in raw sources that its port was told. */
-export function askedConsumer() {
+export function askedConsumer(from?: Place) {
   const received: number[] = [];
   const places: number[] = [];
   let missing = 0;
@@ -47,7 +47,7 @@ export function askedConsumer() {
     queue: { whenFull: 0, limitBytes: 0 },
     label: "",
     as: "",
-    from: undefined,
+    from,
   };
   const consumer = new ConsumerEndpoint(request, port, new EndpointIndex(routes));
   consumer.become({ is: "asked", awaits: { request: 1 }, after: NEW });

@@ -1,4 +1,4 @@
-import { EventsFrame, encodeRun } from "@jecho/shared/internal";
+import { EventsFrame, encodeRun, FROM } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import { Lanes } from "../../../src/concentrator/outgoing/lane.ts";
 import { askedConsumer, at } from "./asked-consumer.ts";
@@ -41,18 +41,19 @@ test("DEL-4: what found no room while a consumer was sent the past is told also 
   expect(received.length + missed()).toBe(40);
 });
 
+const position = {
+  kind: "Position",
+  channel: 3,
+  producer: 7,
+  urgent: false,
+  process: 5,
+  by: "",
+  agoMs: 0,
+} as const;
+
 test("PROV-5: the gateway's word that a source goes on moves no consumer's place beyond what was made for it", () => {
   const { reception, consumer, places, missed } = askedConsumer();
   consumer.become({ is: "live", ...at });
-  const position = {
-    kind: "Position",
-    channel: 3,
-    producer: 7,
-    urgent: false,
-    process: 5,
-    by: "",
-    agoMs: 0,
-  } as const;
   const goesOn = (through: bigint): void =>
     reception.position({ ...position, source: 9n, origin: 9n, raised: 0n, after: through, through }, false);
   goesOn(10n);
@@ -60,5 +61,22 @@ test("PROV-5: the gateway's word that a source goes on moves no consumer's place
   // The consumer is back, and the output of these events is still to come: who goes on at its place is to have it.
   goesOn(20n);
   expect(places).toEqual([10, 12, 12]);
+  expect(missed()).toBe(0);
+});
+
+test("PROV-5: that word does not tell who asked for the past that it has had what is still to be made of it", () => {
+  const { reception, consumer, places, missed } = askedConsumer({
+    from: FROM.seq,
+    epoch: 0,
+    seq: 1n,
+    at: 0,
+    speed: 0,
+  });
+  consumer.become({ is: "live", ...at });
+  const known = { ...position, origin: 9n, raised: 0n };
+  reception.position({ ...known, source: 9n, raised: 3n, after: 3n, through: 3n }, false);
+  expect(places).toEqual([]);
+  reception.position({ ...known, source: 8n, after: 0n, through: 2n }, false);
+  expect(places).toEqual([2]);
   expect(missed()).toBe(0);
 });
