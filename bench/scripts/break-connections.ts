@@ -159,9 +159,8 @@ class Seat {
 
   /** Goes on at its place as another consumer. */
   async reopen(): Promise<void> {
-    // A consumer has no place before any event.
-    if (this.#consumer?.place === undefined) return;
-    await this.#consumer.close();
+    if (!this.hasPlace) return;
+    await this.#consumer?.close();
     await this.goOn();
   }
 
@@ -170,6 +169,11 @@ class Seat {
     this.account.moved();
     // One that has no place yet is owed all that there is.
     await this.open(this.#consumer?.place ?? 1);
+  }
+
+  /** A consumer has no place before any event. */
+  get hasPlace(): boolean {
+    return this.#consumer?.place !== undefined;
   }
 
   get isBehind(): boolean {
@@ -238,6 +242,9 @@ const KINDS = Object.keys(FAULT_KINDS) as FaultKind[];
 
 const sourcesOf = (of: Channel): Source[] => sources.filter(({ channel }) => channel === of);
 const raising = setInterval(raise, 2);
+isRaising = true;
+// A modulator behind another has no past: what came before is not owed to a consumer of it that goes on without a place.
+while (seats.some(seat => seat.isBehind && !seat.hasPlace)) await delay(20);
 const until = performance.now() + Number(minutes) * 60_000;
 const sum = emptyVerdict();
 let faults = 0;
