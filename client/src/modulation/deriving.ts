@@ -1,4 +1,5 @@
 import type { Provenance } from "@jecho/modulators/internal";
+import { splitName } from "@jecho/shared";
 import type { EventsFrame } from "@jecho/shared/internal";
 import type { ConsumerEndpoint, Endpoint, ProducerEndpoint } from "../concentrator/endpoints/endpoint.ts";
 import type { EndpointIndex } from "../concentrator/endpoints/endpoint-index.ts";
@@ -324,14 +325,17 @@ export class Deriving {
     return of;
   }
 
-  /** Tells consumers here whose past is still being made where each modulator of their channel begins. */
+  /** Tells consumers here whose past is still being made where the next output of each modulator of their channel begins. */
   tellBegun(channel: number): void {
     for (const installation of this.#modulation.installed) {
       const { number, lanes } = installation;
       if (number !== channel) continue;
       this.#modulation.runs.tellSeen(installation);
       for (const pair of lanes.values())
-        for (const lane of pair) this.#reception.begun(channel, placeOf(lane));
+        for (const lane of pair) {
+          const { told: through = 0 } = lane.coverage ?? {};
+          this.#reception.begun(channel, { ...placeOf(lane), through });
+        }
     }
   }
 
@@ -413,19 +417,19 @@ export class Deriving {
 
   /** Whether modulators here are further than a new consumer's place, without that their output in between is kept for it. */
   isFurther(consumer: ConsumerEndpoint): boolean {
-    const begins = new Map<Lane, number>();
-    for (const { frame, lane } of this.#kept.of(consumer))
-      if (!begins.has(lane)) begins.set(lane, frame.after);
+    // The input of a modulator behind another is not kept.
+    if (splitName(consumer.channel).derived !== "") return false;
+    const kept = this.#kept.of(consumer);
     for (const { number, lanes } of this.#modulation.installed) {
       if (number !== consumer.channelNumber) continue;
       for (const pair of lanes.values())
         for (const lane of pair) {
-          const { origin, raised, coverage } = lane;
-          const had = origin && consumer.tracker.throughOf(origin, true);
-          if (had === undefined || coverage === undefined) continue;
+          const { raised, coverage } = lane;
+          if (coverage === undefined) continue;
           // Where nothing was made yet, nothing of its stretch has come to others.
-          const next = begins.get(lane) ?? (raised > 0 ? coverage.through : coverage.start);
-          if (next > had) return true;
+          const reached = raised > 0 ? coverage.through : coverage.start;
+          const next = kept.find(run => run.lane === lane)?.frame.after ?? reached;
+          if (next > (consumer.tracker.throughOf(coverage.source, true) ?? next)) return true;
         }
     }
     return false;

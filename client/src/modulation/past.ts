@@ -1,9 +1,16 @@
 import { JechoError } from "@jecho/shared";
-import { type EventsFrame, type Modulator, NumberTable, sliceRun } from "@jecho/shared/internal";
+import {
+  type EventsFrame,
+  type Modulator,
+  NumberTable,
+  type SourcePlace,
+  sliceRun,
+} from "@jecho/shared/internal";
 import {
   ConsumerEndpoint,
   type InputTaker,
   type OwnPast,
+  type PastEnd,
   type PortEnd,
   type StateIndexes,
 } from "../concentrator/endpoints/endpoint.ts";
@@ -11,7 +18,7 @@ import type { CountedPlace, Reception } from "../concentrator/incoming/reception
 import type { Counting } from "../concentrator/incoming/routes.ts";
 import type { SynchronousEvents } from "../concentrator/incoming/synchronous.ts";
 import { NOBODY } from "../concentrator/incoming/tally.ts";
-import { type Remade, type TrackedSource, Tracker } from "../concentrator/incoming/tracking.ts";
+import { type TrackedSource, Tracker } from "../concentrator/incoming/tracking.ts";
 import type { Lane, OwnLanes } from "../concentrator/outgoing/lane.ts";
 import type { PortNotice } from "../places/port.ts";
 import type { Deriving } from "./deriving.ts";
@@ -74,7 +81,7 @@ export class Past implements InputTaker, OwnPast {
   /** First event of each raw source that the derived channel accounts for. */
   readonly #begins = new Map<string, number>();
   /** Output of the derived channel that the modulator here is to make again. */
-  readonly #remade: Remade[] = [];
+  readonly #remade: (PastEnd & { readonly source: TrackedSource; readonly origin: TrackedSource })[] = [];
   /** Last event of each raw source that the modulator here was given. */
   readonly #reached = new Map<string, number>();
   /** Raw sources of producers in this process. */
@@ -98,7 +105,8 @@ export class Past implements InputTaker, OwnPast {
     this.#name = name;
     this.#parts = parts;
     this.#events = events;
-    this.#goesOn = consumer.tracker.isMade;
+    const places = consumer.tracker.places();
+    this.#goesOn = places.some(({ origin }) => origin !== 0n);
     const asked = {
       endpoint: 0,
       channel: consumer.channel,
@@ -111,7 +119,8 @@ export class Past implements InputTaker, OwnPast {
     };
     const listener = { notify: (notice: PortNotice) => this.#noticed(notice), receive: () => {} };
     const end: PortEnd = { endpoints: new NumberTable(), listener };
-    const tracker = this.#goesOn ? consumer.tracker.ofOrigins() : new Tracker();
+    const tracker = new Tracker();
+    if (this.#goesOn) tracker.inherit(places.map(rawPlace), consumer.tracker.sinceMs);
     this.#entry = new ConsumerEndpoint(asked, end, parts.indexes, tracker);
     this.#entry.taker = this;
   }
@@ -167,15 +176,16 @@ export class Past implements InputTaker, OwnPast {
     this.#events.onFound(this.#modulator === "failed" ? { recovered: false } : found, replays);
   }
 
-  begins({ source, origin }: Counting, raised: number, reached: number): void {
-    if (origin === undefined || this.#begins.has(origin.name)) return;
+  begins(at: PastEnd): void {
+    const { source, origin } = at.of ?? {};
+    if (source === undefined || origin === undefined || this.#begins.has(origin.name)) return;
     const { lanes } = this.#parts;
     if (this.#goesOn) {
       // The gateway sends what was made elsewhere.
       if (!lanes.has(source.id)) return;
-      this.#remade.push({ source, origin, raised, through: reached });
+      this.#remade.push({ source, origin, ...at });
     }
-    this.#begins.set(origin.name, reached);
+    this.#begins.set(origin.name, at.through);
     // This process's own events come with the kept ones, or not at all.
     if (lanes.has(origin.id)) this.#own.add(origin.name);
   }
@@ -311,10 +321,18 @@ export class Past implements InputTaker, OwnPast {
       deriving.state(this.#modulator);
       modulation.removeFor(this.#modulator);
     }
-    for (const remade of this.#remade) this.#consumer.tracker.remade(remade);
+    this.#skipRemade();
     this.#tell();
     // The consumer may have been closed meanwhile, or have another modulator.
     if (this.#consumer.past === this) this.#events.onOver();
+  }
+
+  /** Output of the derived channel does not come where other output of all its raw events did. */
+  #skipRemade(): void {
+    const { tracker } = this.#consumer;
+    for (const { source, origin, raised, through } of this.#remade)
+      if ((tracker.throughOf(origin, true) ?? 0) >= through)
+        tracker.place(source, raised, origin, through, through);
   }
 
   end(): void {
@@ -324,4 +342,10 @@ export class Past implements InputTaker, OwnPast {
     this.#consumer.past = undefined;
     if (typeof this.#modulator === "object") this.#parts.modulation.removeFor(this.#modulator);
   }
+}
+
+/** The position in raw events behind a place. */
+function rawPlace(place: SourcePlace): SourcePlace {
+  const { origin, through } = place;
+  return origin === 0n ? place : { ...place, source: origin, raised: through, origin: 0n, through: 0n };
 }

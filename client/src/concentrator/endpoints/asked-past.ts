@@ -19,8 +19,20 @@ export function recoveredOf({ recovered, unknown }: ConsumerOpened): boolean | u
   return unknown ? undefined : recovered;
 }
 
-/** Whether the gateway lacks some of the past that a newly opened consumer with a modulator asked for. */
-export function lacksPast({ from, tracker }: ConsumerEndpoint, opened: ConsumerOpened): boolean {
+/** The modulators that run in this process. */
+interface PastMakers {
+  /** Whether those of the consumer's channel have passed its place, and not for it. */
+  isFurther(consumer: ConsumerEndpoint): boolean;
+}
+
+/** Whether a newly opened consumer with a modulator has to make its past itself: nobody else has all that was asked for. */
+export function lacksPast(
+  consumer: ConsumerEndpoint,
+  opened: ConsumerOpened,
+  makers: PastMakers | undefined,
+): boolean {
+  const { from, modulator, tracker } = consumer;
+  if (modulator === undefined || opened.replay !== 0) return false;
   switch (from?.from) {
     case FROM.seq:
       return true;
@@ -29,7 +41,8 @@ export function lacksPast({ from, tracker }: ConsumerEndpoint, opened: ConsumerO
       return !opened.recovered || opened.placements.some(one => placementOf(one).at === "consumer");
     case FROM.resume:
       // The place may be one in the raw channel.
-      return opened.unknown && !tracker.isMade;
+      if (tracker.places().every(({ origin }) => origin === 0n)) return opened.unknown;
+      return makers?.isFurther(consumer) === true;
     default:
       return false;
   }

@@ -47,16 +47,19 @@ export interface InputTaker {
   placed(at: CountedPlace, missing: number): void;
 }
 
+/** The place of a derived source behind which its channel's output is a consumer's; without a source for what nobody counts. */
+export interface PastEnd {
+  readonly of: Counting | undefined;
+  readonly raised: number;
+  readonly through: number;
+}
+
 /** The past that this process makes for a consumer with a modulator, before that is handed what its derived channel brings. */
 export interface OwnPast {
   /** Whether the application has been told that the consumer is open. */
   readonly isTold: boolean;
-  /**
-   * The derived channel accounts for a raw source's events behind this one; what was said of it first holds.
-   *
-   * @param of the derived source, which had made so many events by then
-   */
-  begins(of: Counting, raised: number, reached: number): void;
+  /** The derived channel accounts for a raw source's events behind this place; what was said of it first holds. */
+  begins(at: PastEnd): void;
   /** The modulator that is the consumer's alone made a run of this raw source, which is counted. */
   made(frame: EventsFrame, lane: Lane, source: bigint): void;
   /** Called when the modulator has ended. */

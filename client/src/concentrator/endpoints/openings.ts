@@ -1,4 +1,4 @@
-import { JechoError, splitName } from "@jecho/shared";
+import { JechoError } from "@jecho/shared";
 import { type ConsumerOpened, type Control, type CopyUpdate, FROM, type Place } from "@jecho/shared/internal";
 import { placementOf } from "../../consumer/placement.ts";
 import type { ControlRequest } from "../../places/port.ts";
@@ -185,7 +185,6 @@ export class Openings {
     const { state, open: old } = consumer;
     const comesBack = state.is === "asked" && state.after.is !== "new";
     const newest = state.is === "asked" && wantsNewest(consumer, state.after);
-    const wasOwed = old === undefined && (comesBack || consumer.from !== undefined);
     const isPastLeft = old?.is === "replaying" || consumer.past !== undefined || opened.replay !== 0;
     if (old?.change !== undefined)
       consumer.takeReset(old.change.reset, !isPastLeft, old.channelNumber === opened.channel);
@@ -196,7 +195,8 @@ export class Openings {
     const beginsOlder = newest || (!comesBack && consumer.from?.from === FROM.last);
     consumer.fromSeq = beginsOlder ? 0 : Number(opened.seq);
     consumer.become(placed(opened, comesBack));
-    const past = state.is === "asked" && !comesBack && this.#lacksPast(consumer, opened);
+    const past =
+      state.is === "asked" && !comesBack && lacksPast(consumer, opened, this.#production?.deriving);
     if (old !== undefined) this.#consumerLeft(old.channelNumber);
     if (consumer.feed !== undefined) {
       const { missing } = opened;
@@ -208,8 +208,9 @@ export class Openings {
       return;
     }
     if (past && this.#production !== undefined) return this.#makePast(this.#production, consumer, opened);
-    if (consumer.state.is === "live") this.#listens(consumer, comesBack);
-    if (wasOwed) this.#production?.deriving.handKept(consumer);
+    const isOwed = comesBack || consumer.from !== undefined;
+    if (consumer.state.is === "live") this.#listens(consumer, isOwed);
+    if (old === undefined && isOwed) this.#production?.deriving.handKept(consumer);
     if (!this.#index.isAnyAway()) this.#production?.hold.allHere();
     if (consumer.past?.isTold !== false) this.#tellOpened(consumer, comesBack, newest, opened);
     // The consumer may have to leave again at once.
@@ -221,19 +222,14 @@ export class Openings {
     this.#synchronous.whenDone(consumer, old.channelNumber, close);
   }
 
-  /** Whether a newly opened consumer has to make its past itself: neither the gateway nor the modulator that it shares here has it. */
-  #lacksPast(consumer: ConsumerEndpoint, opened: ConsumerOpened): boolean {
-    if (consumer.modulator === undefined || consumer.from === undefined || opened.replay !== 0) return false;
-    if (lacksPast(consumer, opened)) return true;
-    // The input of a modulator behind another is not kept.
-    const isBehind = splitName(consumer.channel).derived !== "";
-    return !isBehind && this.#production?.deriving.isFurther(consumer) === true;
-  }
-
-  /** The consumer gets live events from now on: first those that waited for its past, also for one that does not come any more. */
-  #listens(consumer: ConsumerEndpoint, comesBack: boolean): void {
+  /**
+   * The consumer gets live events from now on: first those that waited for its past, also for one that does not come any more.
+   *
+   * @param isOwed whether it goes on, or begins in the past
+   */
+  #listens(consumer: ConsumerEndpoint, isOwed: boolean): void {
     consumer.waiting.hand();
-    if (comesBack || consumer.from !== undefined) this.#production?.deriving.listened(consumer);
+    if (isOwed) this.#production?.deriving.listened(consumer);
   }
 
   /** Makes a past here that the derived channel does not have. Events that come meanwhile wait. */
@@ -308,9 +304,9 @@ export class Openings {
     const consumer = this.#index.consumerOf(number);
     if (consumer?.state.is !== "replaying" || consumer.state.replay !== replay) return;
     const { channelNumber, epoch, change } = consumer.state;
-    const { comesBack } = consumer.state;
     consumer.become({ is: "live", number, channelNumber, epoch, change });
-    this.#listens(consumer, comesBack);
+    // Nobody is sent a past who is not owed it.
+    this.#listens(consumer, true);
     if (consumer.past === undefined) consumer.listener.notify({ is: "replayed", endpoint: consumer.id });
     this.#changes.askNext(consumer);
   }
@@ -325,7 +321,7 @@ export class Openings {
     const { channel, placements: tables, objects: tags } = opened;
     const replays = state.is === "replaying" || past !== undefined;
     // A view would be sent to another thread with all of its memory.
-    const objects = tags.length === 0 ? [] : [...tags];
+    const objects = [...tags];
     const placements = tables.map(placementOf);
     const asksForPast = comesBack || (reset === 0 && from !== undefined && from.from !== FROM.last);
     if (newest || !asksForPast)

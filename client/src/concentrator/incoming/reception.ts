@@ -111,15 +111,16 @@ export class Reception {
   /** Tells a consumer a position, after its past where that is still being made. */
   #placeAt(entry: ConsumerEndpoint, at: CountedPlace): void {
     if (entry.past === undefined) return this.#place(entry, at);
-    entry.past.begins(at.of, at.raised, at.through);
+    entry.past.begins(at);
     const place = (): void => this.#placeAt(entry, at);
     entry.waiting.add(at.of.source.name, 0, place, place);
   }
 
   #place(entry: ConsumerEndpoint, at: CountedPlace): void {
     const { producer, of, raised, after, through, agoMs } = at;
+    const { tracker } = entry;
     if (entry.successor?.replaces(of.origin ?? of.source)) return;
-    const missing = entry.tracker.place(of.source, raised, of.origin, after, through, agoMs);
+    const missing = tracker.place(of.source, raised, of.origin, after, through, agoMs);
     this.#checkRestart(entry);
     entry.successor?.check();
     if (entry.isApplications) {
@@ -127,11 +128,10 @@ export class Reception {
       // that goes on in another process.
       const isUnmade = of.origin?.id === of.source.id;
       // A source that goes on may be further at the gateway than what is made of it is here.
-      const known = isUnmade ? (entry.tracker.throughOf(of.source, true) as number) : through;
-      // A past that was asked for may still come of these events: they are no part of the consumer's place yet.
-      const isOpen = isUnmade && entry.from !== undefined && entry.tracker.mayBeginEarlier(of.source);
-      if (isOpen) return;
-      if (producer !== 0 || missing > 0)
+      const known = isUnmade ? (tracker.throughOf(of.source, true) as number) : through;
+      // A past that was asked for may still come of these events: they are no part of the consumer's place before anything was made of them.
+      const isOpen = isUnmade && entry.from !== undefined && tracker.throughOf(of.source) === undefined;
+      if ((producer !== 0 && !isOpen) || missing > 0)
         nameSource(entry, isUnmade ? 0 : producer, of, isUnmade ? 0 : raised, known, missing);
       return this.#missing(entry, missing);
     }
@@ -265,7 +265,7 @@ export class Reception {
   #handOrWait(entry: ConsumerEndpoint, frame: EventsFrame, of: Counting | undefined, had: number): void {
     if (entry.past === undefined) return this.#hand(entry, frame, of, had);
     if (had >= frame.count) return;
-    if (of !== undefined) entry.past.begins(of, frame.raised - 1, frame.after);
+    entry.past.begins({ of, raised: frame.raised - 1, through: frame.after });
     // Producers do not wait for a past, which may take long.
     this.#skip(entry, frame);
     const copy = frame.copy();

@@ -113,14 +113,6 @@ interface Reached {
   heard: number;
 }
 
-/** Output that is made again by another modulator: of these raw events, up to these counts. */
-export interface Remade {
-  readonly source: TrackedSource;
-  readonly origin: TrackedSource;
-  readonly raised: number;
-  readonly through: number;
-}
-
 /** The furthest position that several consumers reached together in each source. */
 export class Had {
   readonly #reached = new Remembered<
@@ -281,16 +273,6 @@ export class Tracker {
     return missing;
   }
 
-  /** A derived source's output up to a place does not come: another one's came in its stead, where that accounts for all that it was made of. */
-  remade({ source, origin, raised, through }: Remade): void {
-    const known = this.#known.get(origin.name);
-    if (known === undefined || known.through < through) return;
-    const reached = this.#of(source);
-    if (reached !== undefined) reached.raised = Math.max(reached.raised, raised);
-    // Its next output is made of events behind that place alone, also where the stretch of the run begins at its last output.
-    known.made = 0;
-  }
-
   /** Adds this consumer's positions to those that its successors do not get again. */
   leaveTo(after: Had): void {
     for (const { source, raised } of this.#reached.values()) after.add(source, raised);
@@ -317,30 +299,6 @@ export class Tracker {
     return places;
   }
 
-  /** Whether the first output made of this raw source may begin before the position that is known. */
-  mayBeginEarlier(source: TrackedSource): boolean {
-    return this.#known.get(source.name)?.mayBeginEarlier === true;
-  }
-
-  /** Whether the consumer's position is one in a modulator's output. */
-  get isMade(): boolean {
-    return this.places().some(({ origin }) => origin !== 0n);
-  }
-
-  /** A tracker of the raw events behind this one's positions. */
-  ofOrigins(): Tracker {
-    const places = new Map<string, SourcePlace>();
-    for (const { source, through } of this.origins(true)) {
-      const { id, urgent, name } = source;
-      const raised = BigInt(through);
-      if ((places.get(name)?.raised ?? -1n) < raised)
-        places.set(name, { source: id, urgent, raised, origin: 0n, through: 0n });
-    }
-    const tracker = new Tracker();
-    tracker.inherit([...places.values()], this.sinceMs);
-    return tracker;
-  }
-
   /** Time since the consumer began, or the first of those that it continues; Infinity where nobody knows. */
   get sinceMs(): number {
     return performance.now() - this.#since;
@@ -350,20 +308,20 @@ export class Tracker {
   inherit(places: readonly SourcePlace[], sinceMs = Number.POSITIVE_INFINITY): void {
     // Several modulators may have made events of one source: the newest comes last here.
     for (const { source, urgent, raised, origin, through } of [...places].reverse()) {
-      const known =
-        origin === 0n ? undefined : this.#knownOf(new TrackedSource(origin, urgent), Number(through));
+      const reached = Number(through);
+      const known = origin === 0n ? undefined : this.#knownOf(new TrackedSource(origin, urgent), reached);
       const of = new TrackedSource(source, urgent);
       // A modulator that has made nothing yet begins here: its first events may be told as a restart.
       if (known === undefined || raised > 0n)
         this.#takeTurn(this.#enter(of, Math.max(Number(raised), this.#before.of(of)), known));
       // A consumer that has a modulator by now goes on behind this event, too.
       if (known === undefined) this.#knownOf(of, Number(raised)).mayBeginEarlier = false;
-      if (known !== undefined) {
+      else {
         known.mayBeginEarlier = false;
         known.wasMade = true;
         known.newest = known.turn;
-        if (Number(through) >= known.through) known.by = source;
-        reach(known, of, Number(through));
+        if (reached >= known.through) known.by = source;
+        reach(known, of, reached);
         known.made = known.through;
       }
     }

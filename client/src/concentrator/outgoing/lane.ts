@@ -30,6 +30,11 @@ export class Coverage {
     this.#said = reached;
   }
 
+  /** Event behind which the next run's stretch begins. */
+  get told(): number {
+    return this.#told;
+  }
+
   /** Whether the modulator has been through more than was accounted for. */
   get isBehind(): boolean {
     return this.#said < this.through;

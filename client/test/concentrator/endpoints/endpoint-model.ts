@@ -113,7 +113,7 @@ export class EndpointModel {
         refused: nothing,
         recoveryOf: () => ({ recovered: true, missing: 0 }),
       },
-      deriving: { handKept: nothing, listened: nothing },
+      deriving: { handKept: nothing, isFurther: () => false, listened: nothing },
       outbox: { resume: nothing },
       hold: new Hold(nothing),
       flow: this.#flow,

@@ -96,7 +96,7 @@ class Loan implements WorkerHandle {
     this.#loans = loans;
     const refuse = (why: string) => () => listener.message(failure("MODULATORS_NOT_SERVED", why));
     if (page === undefined) {
-      this.#waiting = setTimeout(refuse("no page is there that could start a worker"));
+      this.#waiting = setTimeout(refuse("no page is there to start a worker"));
       return;
     }
     this.#waiting = setTimeout(refuse(`no page started a worker within ${START_MS} ms`), START_MS);
