@@ -186,6 +186,21 @@ test("what a modulator had gathered when it was told to begin anew went with it,
   expect(account.close([sourceOf(12)]).verdict).toMatchObject({ lostUntold: 1, lostWithState: 0 });
 });
 
+test("what a modulator had gathered of urgent events went with it, though some came when a usual one had told that it began anew", () => {
+  const account = accountOf("gathered");
+  const urgent = sourceOf(12, { life: URGENT_LIFE + LIFE });
+  const take = (first: number, n: number): void =>
+    account.take(Uint32Array.of(0, PRODUCER, urgent.life, first, n, 0), 0);
+  take(0, 2);
+  account.take(Uint32Array.of(0, NOTICE, NOTICES.restarted, 1, 0, 0), 0);
+  take(3, 5);
+  take(8, 9);
+  expect(account.close([urgent]).verdict).toMatchObject({ ...CLEAN, lostWithState: 4 });
+  // It forgives nothing that came later.
+  take(14, 15);
+  expect(account.close([{ ...urgent, due: 16 }]).verdict).toMatchObject({ lostUntold: 1, lostWithState: 0 });
+});
+
 test("what a killed producer had raised and was not told to be taken may come, or be told, or neither", () => {
   const killed = sourceOf(4, { raised: 7, isOver: true });
   const account = accountOf("all");

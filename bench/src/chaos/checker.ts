@@ -185,15 +185,21 @@ export class Account {
     this.#changing = 2;
   }
 
-  /** Whether the modulator's state is gone with all that it gathered of this source: it was restarted, and no output came since. */
-  #isGone({ producer, life }: Source): boolean {
-    return this.#meaning.gathers === true && this.#restartsAt(keyOf(producer, life)) < this.#restarts;
+  /**
+   * Whether the modulator's state is gone with all that it gathered of this source: it was restarted, and no output came since. Urgent output may
+   * come of the modulator before when a usual one has told of the restart.
+   */
+  #isGone(producer: number, life: number): boolean {
+    if (this.#meaning.gathers !== true) return false;
+    const known = life >= URGENT_LIFE ? this.#restartsBefore : this.#restartsAt(keyOf(producer, life));
+    return known < this.#restarts;
   }
 
   /** How many events it has neither seen nor been told of. */
   owed(all: readonly Source[]): number {
     const sources = this.#its(all);
-    const tailOf = (source: Source): number => (this.#isGone(source) ? 0 : this.#tail(source));
+    const tailOf = (source: Source): number =>
+      this.#isGone(source.producer, source.life) ? 0 : this.#tail(source);
     const owed = sources.reduce((sum, source) => sum + this.#beginning(source) + tailOf(source), 0);
     return Math.max(0, this.#missing + owed - this.#verdict.told - this.#spoilt - this.#lacking);
   }
@@ -212,7 +218,7 @@ export class Account {
       const key = keyOf(source.producer, source.life);
       const beginning = this.#beginning(source);
       if (beginning > 0) this.#noteOf(source.producer, source.life, `begins ${beginning} too late`);
-      const isGone = this.#isGone(source);
+      const isGone = this.#isGone(source.producer, source.life);
       const tail = isGone ? 0 : this.#tail(source);
       if (isGone) this.#verdict.lostWithState += this.#among(this.#reached(source), source.due - 1);
       if (tail > 0)
@@ -315,7 +321,7 @@ export class Account {
   #gap(producer: number, life: number, progress: Progress, first: number, missing: number): void {
     const { last, writtenOff } = progress;
     progress.gaps.push({ from: Math.max(last, writtenOff) + 1, to: first - 1 });
-    if (this.#meaning.gathers && progress.restarts < this.#restarts)
+    if (this.#meaning.gathers && (progress.restarts < this.#restarts || this.#isGone(producer, life)))
       this.#verdict.lostWithState += this.#among(Math.max(last, writtenOff), first - 1);
     else {
       this.#missing += missing;
