@@ -196,7 +196,7 @@ test("what a modulator had gathered of urgent events went with it, though some c
   take(3, 5);
   take(8, 9);
   expect(account.close([urgent]).verdict).toMatchObject({ ...CLEAN, lostWithState: 4 });
-  // It forgives nothing that came later.
+  // The restart forgives nothing that came later.
   take(14, 15);
   expect(account.close([{ ...urgent, due: 16 }]).verdict).toMatchObject({ lostUntold: 1, lostWithState: 0 });
 });
