@@ -20,7 +20,8 @@ import type { Modulation } from "./modulation.ts";
 
 /** A modulator's input that runs here in the stead of a producing process: a consumer of what that raises. */
 interface Feed {
-  readonly entry: ConsumerEndpoint;
+  /** Another one where the gateway had refused it: modulators that are still there go on behind what they have had. */
+  entry: ConsumerEndpoint;
   /** The base channel's name. */
   readonly base: string;
   /** Whether this very process raises the events, which then do not come over the wire. */
@@ -119,6 +120,11 @@ export class Feeds {
       known = { entry, base, isOwn, recovery: WHOLE, opening: undefined, met: new Map() };
       this.#feeds.set(name, known);
     }
+    if (known.entry.state.is === "gone") {
+      const { tracker } = known.entry;
+      tracker.away();
+      known.entry = this.#newEntry(base, name, feed, tracker);
+    }
     if (known.entry.open !== undefined) return;
     // A gateway that was started again has other numbers.
     known.entry.feed = feed;
@@ -162,12 +168,11 @@ export class Feeds {
     };
   }
 
-  /** The gateway does not. */
+  /** The gateway does not. Whoever waits for it ends; modulators that stay, and are fed by it later, go on where they are. */
   refused({ feedName }: ConsumerEndpoint, error: JechoError): void {
     const feed = this.#feeds.get(feedName);
-    if (feed === undefined) return;
-    this.#forget(feedName, feed);
-    feed.opening?.reject(error);
+    feed?.opening?.reject(error);
+    if (feed !== undefined) feed.opening = undefined;
   }
 
   /** The connection broke. */
@@ -185,14 +190,11 @@ export class Feeds {
   close(name: string): void {
     const feed = this.#feeds.get(name);
     if (feed === undefined) return;
-    this.#forget(name, feed);
-    feed.opening?.reject(new JechoError("CLOSED", "nothing is to be fed by it any more"));
-    this.#events.close(feed.entry);
-  }
-
-  #forget(name: string, { base, entry }: Feed): void {
+    const { base, entry, opening } = feed;
     this.#begun(name);
     this.#feeds.delete(name);
+    opening?.reject(new JechoError("CLOSED", "nothing is to be fed by it any more"));
+    if (entry.state.is !== "gone") this.#events.close(entry);
     if (this.#events.isConsumed(base)) this.#had.set(base, this.#hadOf(base, entry.tracker));
     else this.#had.delete(base);
   }

@@ -1,9 +1,11 @@
 import type { Provenance } from "@jecho/modulators/internal";
 import { ModulatorEnvironment } from "@jecho/modulators/node";
+import { JechoError } from "@jecho/shared";
+import type { EventsFrame, Install, Instead } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import type { ConsumerEndpoint } from "../../src/concentrator/endpoints/endpoint.ts";
 import type { SynchronousEvents } from "../../src/concentrator/incoming/synchronous.ts";
-import type { TrackedSource } from "../../src/concentrator/incoming/tracking.ts";
+import { TrackedSource } from "../../src/concentrator/incoming/tracking.ts";
 import { Feeds } from "../../src/modulation/feeds.ts";
 import { installOf, modulationIn } from "./modulation-in.ts";
 
@@ -43,5 +45,50 @@ test("PROV-2: a position that a feed is told accounts for its own stretch, and f
     [origin, 15, 15],
   ]);
   feeds.close("3@a");
+  await modulation.close();
+});
+
+test("PROV-2: modulators that outlive the refusal of their feed go on behind what they have had", async () => {
+  const entries: ConsumerEndpoint[] = [];
+  let feeds: Feeds | undefined;
+  const modulation = modulationIn(events => new ModulatorEnvironment({ trusted: [SOURCE] }, events), {
+    onFeed: async (name, { base, process, sources }, channel) =>
+      feeds?.open(name, base, { process, channel }, false, sources),
+    onUnfed: name => feeds?.close(name),
+  });
+  const events = { isConsumed: () => true, close: none, dropped: none, met: none, begin: none };
+  feeds = new Feeds(
+    modulation,
+    {} as SynchronousEvents,
+    { changed: none },
+    { ...events, open: entry => entries.push(entry) },
+  );
+  // Two modulators with one input; both consumers have the output of five events.
+  const sources = [{ source: 7n, urgent: false, raised: 5n, origin: 0n, through: 0n }];
+  const first = installOf({ source: SOURCE, parameters: 1 });
+  const second = installOf({ source: SOURCE, parameters: 2 });
+  const both = [first, { ...second, derived: 3, request: 6 }].map(install => ({
+    ...install,
+    instead: { ...(install.instead as Instead), sources },
+  }));
+  for (const install of both) modulation.install(install, undefined);
+  await expect.poll(() => [...modulation.installed].length).toBe(2);
+  const [feed] = entries as [ConsumerEndpoint];
+  feeds.opened(feed, undefined);
+  const usual = new TrackedSource(7n, false);
+  feed.tracker.take(usual, { raised: 6, count: 10 } as EventsFrame);
+  modulation.interrupted();
+  feeds.interrupted();
+
+  // The process that raises them is not back when the first one is asked for again; it is for the second.
+  modulation.install(both[0] as Install, undefined);
+  await expect.poll(() => entries.length).toBe(2);
+  feed.become({ is: "gone" });
+  feeds.refused(feed, new JechoError("PRODUCER_GONE", "nobody feeds it"));
+  await expect.poll(() => [...modulation.installed].length).toBe(1);
+  modulation.install(both[1] as Install, undefined);
+  await expect.poll(() => entries.length).toBe(3);
+  expect(entries[2]?.tracker.take(usual, { raised: 6, count: 12 } as EventsFrame).had).toBe(10);
+  feeds.close("a");
   await modulation.close();
 });
