@@ -1,9 +1,10 @@
 /**
- * `node bench/scripts/break-connections.ts [SEED] [MINUTES] [TIER]`: a gateway, two producers that run no modulators, and consumers that
- * run theirs themselves, in one process. Connections break every half second, consumers go on in new sessions, and producers begin anew.
+ * `node bench/scripts/break-connections.ts [SEED] [MINUTES] [TIER] [WHERE]`: a gateway, two producers, and consumers whose modulators run with
+ * the consumers or with the producers (WHERE), in one process. Connections break every half second, consumers go on in new sessions, and producers begin anew.
  * `chaos` does the same to real processes, and takes a hundred times as long to meet what only happens here and there; its checker judges
  * here, too. TIER is that of the consumers' modulators.
  */
+import { randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -27,13 +28,13 @@ import {
 import { Random } from "../src/chaos/random.ts";
 import { optionsOf, type Way } from "../src/chaos/way.ts";
 
-const [seed = "1", minutes = "5", tier = "hosted"] = process.argv.slice(2);
+const [seed = "1", minutes = "5", tier = "hosted", where = "consumers"] = process.argv.slice(2);
 const FAULTS = 5;
 const QUIET_MS = 25_000;
 /** So short that producers come back as other ones, too. */
 const TIMES = { resumeWindowMs: 1500, heartbeatMs: 1000 };
 const CHANNELS: readonly Channel[] = ["chaos/kept", "chaos/live"];
-const MEANINGS: readonly MeaningName[] = ["all", "even", "counted", "fourth"];
+const MEANINGS: readonly MeaningName[] = ["all", "even", "counted", "gathered", "third", "fourth"];
 
 const random = new Random(Number(seed));
 const folder = await mkdtemp(join(tmpdir(), "jecho-breaks-"));
@@ -76,7 +77,7 @@ class Producing {
     this.#session = connect(`127.0.0.1:${ways.producer.port}`, {
       name: `producer ${this.#number}`,
       ...quick,
-      ...optionsOf(way, false),
+      ...optionsOf(way, where === "producers"),
     });
     for (const channel of CHANNELS) {
       const history = isKept(channel) ? { history: { events: 1_000_000 } } : {};
@@ -171,6 +172,18 @@ class Seat {
     await this.open(this.#consumer?.place ?? 1);
   }
 
+  /** Has its modulator changed for an equal one that nobody has. */
+  change(): void {
+    const { modulator } = meaningOf(this.#meaning);
+    if (modulator === undefined || this.#consumer === undefined) return;
+    this.account.changes();
+    this.#consumer.reset({ modulator: { ...modulator, key: randomUUID() } }).catch(() => {});
+  }
+
+  get mayChange(): boolean {
+    return this.#meaning === "third" || this.#meaning === "fourth";
+  }
+
   /** A consumer has no place before any event. */
   get hasPlace(): boolean {
     return this.#consumer?.place !== undefined;
@@ -236,6 +249,7 @@ const FAULT_KINDS = {
   // Events on a channel without history that are raised while nobody listens are nobody's.
   reopen: () => move(() => random.pick(seats.filter(({ channel }) => isKept(channel))).reopen()),
   again: () => move(restartConsumers),
+  change: () => move(async () => random.pick(seats.filter(({ mayChange }) => mayChange)).change()),
 } satisfies Record<string, () => unknown>;
 type FaultKind = keyof typeof FAULT_KINDS;
 const KINDS = Object.keys(FAULT_KINDS) as FaultKind[];

@@ -286,3 +286,12 @@ test("an event that came spoilt is no lost one", () => {
   take(account, 0, "corrupt", 2);
   expect(account.close([sourceOf(3)]).verdict).toMatchObject({ corrupt: 1, lostUntold: 0 });
 });
+
+test("output that is made again since a history's file lacks it may come behind later output, where some of it was missed before", () => {
+  const account = accountOf("even");
+  take(account, 0, 2, { missed: 2 }, 8, 4, 6, 8);
+  const { verdict } = account.close([sourceOf(9)], false);
+  expect(verdict).toMatchObject({ ...CLEAN, repeatedInPart: 3 });
+  take(account, 10, 14, 12);
+  expect(account.close([sourceOf(15)], true).verdict).toMatchObject({ reordered: 1 });
+});

@@ -1,7 +1,7 @@
-import { connect, type EventPlace } from "@jecho/client";
+import { connect, type EventPlace, type Session } from "@jecho/client";
 import { startCutter } from "@jecho/e2e/cutter";
 import { expect, inject, test } from "vitest";
-import { Inbox, PATIENT, startRig, Tick, whenState } from "./rig.ts";
+import { Inbox, PATIENT, type Rig, startRig, Tick, whenState } from "./rig.ts";
 
 const QUICK = { place: inject("place"), backoff: { firstMs: 10, mostMs: 50 } };
 
@@ -163,4 +163,82 @@ export default class extends FifoModulator { enqueue(event) { if (event.n % 2 ==
   expect(await first.take(5)).toEqual([2, 4, 6, 8, 10]);
   expect(await second.take(5)).toEqual([2, 4, 6, 8, 10]);
   expect([again.stats.missed, restarts]).toEqual([0, 2]);
+});
+
+const EVEN = {
+  source: `import { FifoModulator } from "jecho:moe";
+export default class extends FifoModulator {
+  enqueue(event) { if (event.n % 2 === 0) super.enqueue(event); }
+}`,
+};
+
+/** A channel with history, and a consumer of its even events that is away until its modulator has left the producer. */
+async function startAway(rig: Rig) {
+  const cutter = await startCutter(rig.gateway.address);
+  const producer = await rig
+    .session()
+    .channel("a", Tick)
+    .produce({ history: { events: 1000 } });
+  const session = connect(cutter.address, { ...QUICK, name: "away", modulators: PATIENT });
+  const [inbox, missed] = [new Inbox<number>(), new Inbox<number>()];
+  const raise = (first: number, last: number): void => {
+    for (let n = first; n <= last; n++) producer.publish({ n, note: "" });
+  };
+  const subscribe = (at: Session, from?: EventPlace) =>
+    at.channel("a", Tick).subscribe(({ n }) => inbox.put(n), {
+      modulator: EVEN,
+      onMissed: ({ events }) => missed.put(events),
+      ...(from && { from }),
+    });
+  const consumer = await subscribe(session);
+  raise(1, 10);
+  await inbox.take(5);
+  cutter.part();
+  await expect.poll(() => producer.demand.derived.length).toBe(0);
+  raise(11, 30);
+  return {
+    consumer,
+    inbox,
+    missed,
+    raise,
+    subscribe,
+    join: () => cutter.join(),
+    async [Symbol.asyncDispose]() {
+      await session.close();
+      await cutter[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test.each([
+  ["the same consumer", false],
+  ["another session", true],
+])(
+  "HIST-7: %s that goes on when its modulator has long left the producer gets what came meanwhile",
+  async (_, isOther) => {
+    await using rig = await startRig({ resumeWindowMs: 50 });
+    await using away = await startAway(rig);
+    const { inbox, consumer } = away;
+    if (isOther) await away.subscribe(rig.session(), consumer.place);
+    else away.join();
+    await inbox.take(15);
+    away.raise(31, 40);
+    expect(await inbox.take(20)).toEqual(Array.from({ length: 20 }, (_, i) => 2 * (i + 1)));
+    expect(away.missed.all).toEqual([]);
+  },
+);
+
+test("HIST-7: the next modulator of a consumer that was away comes behind what came meanwhile", async () => {
+  await using rig = await startRig({ resumeWindowMs: 50 });
+  await using away = await startAway(rig);
+  const { inbox, consumer } = away;
+  const next = { source: EVEN.source.replace("=== 0", "=== 1") };
+  const reset = consumer.reset({ modulator: next });
+  away.join();
+  await reset;
+  away.raise(31, 40);
+  const all = await inbox.take(20);
+  expect(all.slice(0, 15)).toEqual(Array.from({ length: 15 }, (_, i) => 2 * (i + 1)));
+  expect(all.slice(15)).toEqual([31, 33, 35, 37, 39]);
+  expect(away.missed.all).toEqual([]);
 });

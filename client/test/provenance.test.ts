@@ -134,10 +134,7 @@ describe.each(PLACES)("modulators at the %s", at => {
     for (let n = 41; n <= 60; n++) producer.publish({ n, note: "" });
     await producing.flush();
     await expect.poll(() => inbox.all.at(-1)).toBe(60);
-    const missed = second.stats.missed;
-    // A producer's own modulator cannot be given what was raised before it was there: that is told.
-    if (at === "producer") expect(missed).toBe(20);
-    else expect([inbox.all, missed]).toEqual([EVENS.slice(0, 30), 0]);
+    expect([inbox.all, second.stats.missed]).toEqual([EVENS.slice(0, 30), 0]);
   });
 });
 

@@ -1,4 +1,4 @@
-import type { ConcentratorPlace } from "@jecho/client";
+import { type ConcentratorPlace, connect } from "@jecho/client";
 import { createGateway, lineLog } from "@jecho/server";
 import { expect, type Page } from "@playwright/test";
 import { startCutter } from "../src/cutter.ts";
@@ -387,4 +387,51 @@ test("here: a page connects to a gateway that puts checksums behind messages", a
     return session.status.state;
   });
   expect(state).toBe("live");
+});
+
+test("here: HIST-7: a page that was away until its modulator had left the producer loads what makes its past, and misses nothing", async ({
+  page,
+  gateway: _built,
+}) => {
+  await using gateway = await createGateway({ staticFolder: DIST, resumeWindowMs: 50 });
+  await using way = await startCutter(gateway.address);
+  const loaded: string[] = [];
+  page.on("request", request => loaded.push(request.url()));
+  await page.goto(way.url);
+  await page.waitForFunction(() => globalThis.jecho !== undefined);
+  const session = connect(gateway.address);
+  const producer = await session.channel("a", Tick).produce({ history: { events: 1000 } });
+  await page.evaluate(async () => {
+    const { connect, type } = globalThis.jecho;
+    const session = connect(location.host, { place: "here", backoff: { firstMs: 20, mostMs: 100 } });
+    const Tick = type("Tick", { n: "uint32", note: "string" });
+    const got: number[] = [];
+    const tell = (missed: number): void => {
+      document.title = `${got.length} to ${got.at(-1)}, missed ${missed}`;
+    };
+    const source = `import { FifoModulator } from "jecho:moe";
+export default class extends FifoModulator { enqueue(event) { if (event.n % 2 === 0) super.enqueue(event); } }`;
+    const consumer = await session.channel("a", Tick).subscribe(
+      ({ n }) => {
+        got.push(n);
+        tell(consumer?.stats.missed ?? 0);
+      },
+      { modulator: { source } },
+    );
+  });
+  const raise = (first: number, last: number): void => {
+    for (let n = first; n <= last; n++) producer.publish({ n, note: "" });
+  };
+  raise(1, 10);
+  await expect(page).toHaveTitle("5 to 10, missed 0");
+  const before = loaded.length;
+  way.part();
+  await expect.poll(() => producer.demand.derived.length).toBe(0);
+  raise(11, 30);
+  way.join();
+  await expect(page).toHaveTitle("15 to 30, missed 0");
+  expect(loaded.length).toBeGreaterThan(before);
+  raise(31, 40);
+  await expect(page).toHaveTitle("20 to 40, missed 0");
+  await session.close();
 });

@@ -239,8 +239,10 @@ export class Account {
     // What came spoilt is counted as that.
     verdict.lostUntold = Math.max(0, this.#missing - verdict.told - this.#spoilt - this.#lacking);
     if (!isFileWhole && this.#isKept && this.#meaning.modulator !== undefined) {
-      verdict.repeatedInPart += verdict.duplicated;
+      // One that did not keep up has missed some of that, so that it comes behind what was made later.
+      verdict.repeatedInPart += verdict.duplicated + verdict.reordered;
       verdict.duplicated = 0;
+      verdict.reordered = 0;
     }
     // What had been told did come, in the end.
     verdict.late = Math.min(this.#late, this.#lost);

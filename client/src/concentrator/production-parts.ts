@@ -1,4 +1,4 @@
-import type { Frame } from "@jecho/shared/internal";
+import type { ConsumerOpened, Frame } from "@jecho/shared/internal";
 import type { Delegates } from "../modulation/delegates.ts";
 import type { Deriving } from "../modulation/deriving.ts";
 import type { Feeds } from "../modulation/feeds.ts";
@@ -34,8 +34,14 @@ export interface Production {
   readonly departures: Departures;
   readonly delegates: Delegates;
   queuesOf(port: PortEnd, events: QueueReadersEvents): QueueReaders;
-  /** The past of a consumer with a modulator, to be made here from its beginning on. */
-  newPast(consumer: ConsumerEndpoint, events: PastEvents): OwnPast & { begin(): void };
+  /** Whether a newly opened consumer's past is to be made here, of which the gateway does not know that. */
+  lacksPast(consumer: ConsumerEndpoint, opened: ConsumerOpened): boolean;
+  /**
+   * The past of a consumer with a modulator, to be made here from its beginning on.
+   *
+   * @param isAll whether the gateway has nothing of it, wherever it was made
+   */
+  newPast(consumer: ConsumerEndpoint, isAll: boolean, events: PastEvents): OwnPast & { begin(): void };
   /** Acts on a frame of the gateway's. */
   take(frame: ProductionFrame): void;
 }

@@ -3,7 +3,7 @@ import { Delegates } from "../modulation/delegates.ts";
 import { Deriving } from "../modulation/deriving.ts";
 import { Feeds } from "../modulation/feeds.ts";
 import { Modulation } from "../modulation/modulation.ts";
-import { Past, type PastParts } from "../modulation/past.ts";
+import { lacksPast, Past, type PastParts } from "../modulation/past.ts";
 import { TracedRuns } from "../modulation/traced-runs.ts";
 import { QueueReaders } from "../queues/queue-readers.ts";
 import { EndedSources } from "./incoming/ended-sources.ts";
@@ -130,8 +130,8 @@ export const createProduction: CreateProduction = ({
     },
   };
   let pasts = 0;
-  const newPast: Production["newPast"] = (consumer, events) =>
-    new Past(consumer, `past ${++pasts}`, pastParts, events);
+  const newPast: Production["newPast"] = (consumer, isAll, events) =>
+    new Past(consumer, isAll, `past ${++pasts}`, pastParts, events);
   const noted = (request: number): void => link.send({ kind: "Noted", request });
   const take: Production["take"] = frame => {
     switch (frame.kind) {
@@ -170,6 +170,7 @@ export const createProduction: CreateProduction = ({
     departures: new Departures({ index, link, openings, modulation, outbox }),
     delegates,
     queuesOf,
+    lacksPast: (consumer, opened) => lacksPast(consumer, opened, deriving),
     newPast,
     take,
   };

@@ -1,6 +1,8 @@
 import { JechoError } from "@jecho/shared";
 import {
+  type ConsumerOpened,
   type EventsFrame,
+  FROM,
   type Modulator,
   NumberTable,
   type SourcePlace,
@@ -20,6 +22,7 @@ import type { SynchronousEvents } from "../concentrator/incoming/synchronous.ts"
 import { NOBODY } from "../concentrator/incoming/tally.ts";
 import { type TrackedSource, Tracker } from "../concentrator/incoming/tracking.ts";
 import type { Lane, OwnLanes } from "../concentrator/outgoing/lane.ts";
+import { placementOf } from "../consumer/placement.ts";
 import type { PortNotice } from "../places/port.ts";
 import type { Deriving } from "./deriving.ts";
 import { stretchOf } from "./feeds.ts";
@@ -77,7 +80,9 @@ export class Past implements InputTaker, OwnPast {
   readonly #entry: ConsumerEndpoint;
   readonly #name: string;
   /** Whether the consumer goes on at a place in the modulator's output; otherwise it begins in the raw channel's past. */
-  readonly #goesOn: boolean;
+  readonly isOwed: boolean;
+  /** Whether what other processes made is missing, too. */
+  readonly #isAll: boolean;
   /** First event of each raw source that the derived channel accounts for. */
   readonly #begins = new Map<string, number>();
   /** Output of the derived channel that the modulator here is to make again. */
@@ -92,21 +97,30 @@ export class Past implements InputTaker, OwnPast {
   #early: ((modulator: Installation) => void)[] = [];
   #modulator: Installation | "none" | "installing" | "failed" = "none";
   #found: { readonly found: PastFound; readonly replays: boolean } | undefined;
-  /** Listener for the consumer's application. */
   isTold = false;
   /** Whether all kept events have come. */
   #isLevel = false;
   #deadline: ReturnType<typeof setTimeout> | undefined;
   #isOver = false;
 
-  /** @param name of its input, which no other modulator has */
-  constructor(consumer: ConsumerEndpoint, name: string, parts: PastParts, events: PastEvents) {
+  /**
+   * @param isAll whether the gateway has nothing of it, wherever it was made
+   * @param name of its input, which no other modulator has
+   */
+  constructor(
+    consumer: ConsumerEndpoint,
+    isAll: boolean,
+    name: string,
+    parts: PastParts,
+    events: PastEvents,
+  ) {
     this.#consumer = consumer;
+    this.#isAll = isAll;
     this.#name = name;
     this.#parts = parts;
     this.#events = events;
     const places = consumer.tracker.places();
-    this.#goesOn = places.some(({ origin }) => origin !== 0n);
+    this.isOwed = places.some(({ origin }) => origin !== 0n);
     const asked = {
       endpoint: 0,
       channel: consumer.channel,
@@ -115,12 +129,12 @@ export class Past implements InputTaker, OwnPast {
       queue: { whenFull: 0, limitBytes: 0 },
       label: "",
       as: "",
-      from: this.#goesOn ? undefined : consumer.from,
+      from: this.isOwed ? undefined : consumer.from,
     };
     const listener = { notify: (notice: PortNotice) => this.#noticed(notice), receive: () => {} };
     const end: PortEnd = { endpoints: new NumberTable(), listener };
     const tracker = new Tracker();
-    if (this.#goesOn) tracker.inherit(places.map(rawPlace), consumer.tracker.sinceMs);
+    if (this.isOwed) tracker.inherit(places.map(rawPlace), consumer.tracker.sinceMs);
     this.#entry = new ConsumerEndpoint(asked, end, parts.indexes, tracker);
     this.#entry.taker = this;
   }
@@ -147,7 +161,9 @@ export class Past implements InputTaker, OwnPast {
         this.#isLevel = false;
         return clearTimeout(this.#deadline);
       case "refused":
-        if (this.isTold) return void this.#finish();
+        // Nobody asked for what is behind a place: it begins with what comes, and is told what it misses.
+        if (this.isOwed) this.#found ??= { found: { recovered: false }, replays: false };
+        if (this.isTold || this.isOwed) return void this.#finish();
         this.end();
         return this.#events.onRefused(notice.error);
       default:
@@ -180,11 +196,10 @@ export class Past implements InputTaker, OwnPast {
     const { source, origin } = at.of ?? {};
     if (source === undefined || origin === undefined || this.#begins.has(origin.name)) return;
     const { lanes } = this.#parts;
-    if (this.#goesOn) {
-      // The gateway sends what was made elsewhere.
-      if (!lanes.has(source.id)) return;
-      this.#remade.push({ source, origin, ...at });
-    }
+    const isOwn = lanes.has(source.id);
+    // The gateway sends what was made elsewhere.
+    if (this.isOwed && !isOwn && !this.#isAll) return;
+    if (this.isOwed && isOwn) this.#remade.push({ source, origin, ...at });
     this.#begins.set(origin.name, at.through);
     // This process's own events come with the kept ones, or not at all.
     if (lanes.has(origin.id)) this.#own.add(origin.name);
@@ -242,7 +257,7 @@ export class Past implements InputTaker, OwnPast {
 
   /** Count of this source's last event for the modulator here. What the modulator of a place does not account for, others send. */
   #endOf({ name }: TrackedSource): number {
-    return this.#begins.get(name) ?? (this.#goesOn ? 0 : Number.POSITIVE_INFINITY);
+    return this.#begins.get(name) ?? (this.isOwed && !this.#isAll ? 0 : Number.POSITIVE_INFINITY);
   }
 
   #reach({ name }: TrackedSource, reached: number): void {
@@ -298,7 +313,7 @@ export class Past implements InputTaker, OwnPast {
     this.#modulator = "failed";
     this.#early = [];
     this.#tell();
-    this.#consumer.listener.notify({ is: "impaired", endpoint: this.#consumer.id, error });
+    if (!this.isOwed) this.#consumer.listener.notify({ is: "impaired", endpoint: this.#consumer.id, error });
     void this.#finish();
   }
 
@@ -341,6 +356,29 @@ export class Past implements InputTaker, OwnPast {
     this.#isOver = true;
     this.#consumer.past = undefined;
     if (typeof this.#modulator === "object") this.#parts.modulation.removeFor(this.#modulator);
+  }
+}
+
+/** Whether a newly opened consumer with a modulator has to make its past itself, as nobody else has all that was asked for. */
+export function lacksPast(
+  consumer: ConsumerEndpoint,
+  { replay, recovered, unknown, placements }: ConsumerOpened,
+  deriving: Deriving,
+): boolean {
+  const { from, modulator, tracker } = consumer;
+  if (modulator === undefined || replay !== 0) return false;
+  switch (from?.from) {
+    case FROM.seq:
+      return true;
+    case FROM.time:
+      // Output that this process makes for itself is not kept.
+      return !recovered || placements.some(one => placementOf(one).at === "consumer");
+    case FROM.resume:
+      // The place may be one in the raw channel.
+      if (tracker.places().every(({ origin }) => origin === 0n)) return unknown;
+      return deriving.isFurther(consumer);
+    default:
+      return false;
   }
 }
 

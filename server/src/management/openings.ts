@@ -23,7 +23,7 @@ import type { GatewayLimits } from "../gateway/gateway-limits.ts";
 import { LimitReached } from "../gateway/limit-reached.ts";
 import { retentionOf } from "../history/event-log.ts";
 import type { History } from "../history/history.ts";
-import { beginningOf, Replay } from "../history/replay.ts";
+import { type Beginning, beginningOf, Replay } from "../history/replay.ts";
 import type { SharedObjects } from "../objects/shared-objects.ts";
 import type { ChannelManager } from "./channel-manager.ts";
 import { type ConsumerPlace, type ConsumerTerms, GatewayConsumer } from "./consumer.ts";
@@ -314,18 +314,14 @@ export class GatewayOpenings {
     this.#open(consumer, { ...frame, from: frame.from ?? behind(place.channel, frame.sources) });
   }
 
-  #open(consumer: GatewayConsumer, { request, from, channel: name, modulator }: OpenConsumer): void {
+  #open(consumer: GatewayConsumer, { request, from, channel: name, modulator, sources }: OpenConsumer): void {
     const { number, connection, channel, derived, feed } = consumer;
     // What came while it was away it may have in any case.
     const mayLookBack = connection.subject?.may("history", name) ?? true;
     const since = mayLookBack ? undefined : Date.now() - this.#names.keeping.resumeWindowMs;
     const asked = beginningOf(channel, from, feed !== 0, since);
-    // A consumer with a modulator makes the past itself where what is kept of the output does not reach back that far.
-    const isMade = modulator !== undefined && from?.from === FROM.time;
-    const isLacking =
-      isMade &&
-      (channel.past === undefined || (!asked.recovered && reachesFurther(consumer.manager.channel, channel)));
-    const beginning = isLacking ? beginningOf(channel, undefined, false) : asked;
+    const isMade = modulator !== undefined && isLacking(consumer, from, asked, sources);
+    const beginning = isMade ? { ...beginningOf(channel, undefined, false), had: asked.had } : asked;
     const { seq, had, newest, recovered, missing, unknown } = beginning;
     const replays = channel.history !== undefined && (seq < channel.nextSeq || newest !== undefined);
     const replay = replays ? this.#names.newNumber() : 0;
@@ -340,6 +336,7 @@ export class GatewayOpenings {
       recovered,
       missing: BigInt(missing),
       unknown,
+      past: isMade,
       placements: derived?.placements.describe(connection) ?? [],
       objects: derived?.objects ?? [],
     });
@@ -438,6 +435,22 @@ function lengthBeside({ parameters, key, capabilities, objects }: Modulator): nu
   for (const capability of capabilities) length += capability.length;
   for (const { name, object } of objects) length += name.length + object.length;
   return length;
+}
+
+/** Whether a consumer makes the past itself, since the channel keeps more of it than of the output of the consumer's modulator (HIST-7). */
+function isLacking(
+  { channel, derived, manager }: GatewayConsumer,
+  from: Place | undefined,
+  { recovered }: Beginning,
+  sources: readonly SourcePlace[],
+): boolean {
+  const { channel: base } = manager;
+  if (from?.from === FROM.time)
+    return channel.past === undefined || (!recovered && reachesFurther(base, channel));
+  if (from?.from !== FROM.resume || recovered || base.history === undefined) return false;
+  // What runs in a producer's stead goes on at the consumers' places itself, and a modulator behind another has no past.
+  if (derived === undefined || derived.parent !== undefined || derived.placements.isInstead) return false;
+  return channel.lanes.lacks(sources, base.lanes);
 }
 
 /** Whether more of the past is kept of a channel than of one that is derived of it. */

@@ -1,5 +1,4 @@
 import { type ConsumerOpened, FROM, type Place, WHEN_FULL } from "@jecho/shared/internal";
-import { placementOf } from "../../consumer/placement.ts";
 import type { ConsumerEndpoint } from "./endpoint.ts";
 import type { Away, New, Resting } from "./endpoint-states.ts";
 
@@ -17,35 +16,6 @@ export const WHOLE: Recovery = { recovered: true, missing: 0 };
 /** Whether all of the past that was asked for is there; undefined where the gateway does not know. */
 export function recoveredOf({ recovered, unknown }: ConsumerOpened): boolean | undefined {
   return unknown ? undefined : recovered;
-}
-
-/** The modulators that run in this process. */
-interface PastMakers {
-  /** Whether those of the consumer's channel have passed its place, and not for it. */
-  isFurther(consumer: ConsumerEndpoint): boolean;
-}
-
-/** Whether a newly opened consumer with a modulator has to make its past itself: nobody else has all that was asked for. */
-export function lacksPast(
-  consumer: ConsumerEndpoint,
-  opened: ConsumerOpened,
-  makers: PastMakers | undefined,
-): boolean {
-  const { from, modulator, tracker } = consumer;
-  if (modulator === undefined || opened.replay !== 0) return false;
-  switch (from?.from) {
-    case FROM.seq:
-      return true;
-    case FROM.time:
-      // Output that this process makes for itself is not kept.
-      return !opened.recovered || opened.placements.some(one => placementOf(one).at === "consumer");
-    case FROM.resume:
-      // The place may be one in the raw channel.
-      if (tracker.places().every(({ origin }) => origin === 0n)) return opened.unknown;
-      return makers?.isFurther(consumer) === true;
-    default:
-      return false;
-  }
 }
 
 /** Whether the consumer has rested and wants only the newest of the events since. */

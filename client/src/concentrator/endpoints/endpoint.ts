@@ -58,6 +58,8 @@ export interface PastEnd {
 export interface OwnPast {
   /** Whether the application has been told that the consumer is open. */
   readonly isTold: boolean;
+  /** Whether it lies behind a place: the consumer's next modulator comes after it. */
+  readonly isOwed: boolean;
   /** The derived channel accounts for a raw source's events behind this place; what was said of it first holds. */
   begins(at: PastEnd): void;
   /** The modulator that is the consumer's alone made a run of this raw source, which is counted. */

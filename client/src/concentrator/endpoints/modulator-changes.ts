@@ -40,10 +40,10 @@ export class ModulatorChanges {
    * as if each had waited for the one before it.
    */
   askNext(consumer: ConsumerEndpoint): void {
-    const { open } = consumer;
+    const { open, past } = consumer;
     const next = consumer.resets.at(-1);
     // Events from while it was away are still for the present pair.
-    const isOwed = open?.is === "replaying" && open.comesBack;
+    const isOwed = past?.isOwed || (open?.is === "replaying" && open.comesBack);
     if (next !== undefined && !isOwed && open?.change === undefined) this.ask(consumer, next);
   }
 

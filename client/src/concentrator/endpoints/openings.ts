@@ -7,7 +7,7 @@ import type { SynchronousEvents } from "../incoming/synchronous.ts";
 import type { LateProduction } from "../late-production.ts";
 import type { Link } from "../link.ts";
 import type { Production } from "../production-parts.ts";
-import { lacksPast, placeBehind, recoveredOf, recoveryTold, WHOLE, wantsNewest } from "./asked-past.ts";
+import { placeBehind, recoveredOf, recoveryTold, WHOLE, wantsNewest } from "./asked-past.ts";
 import type { ConsumerEndpoint, Endpoint, ProducerEndpoint } from "./endpoint.ts";
 import type { EndpointIndex } from "./endpoint-index.ts";
 import {
@@ -195,22 +195,21 @@ export class Openings {
     const beginsOlder = newest || (!comesBack && consumer.from?.from === FROM.last);
     consumer.fromSeq = beginsOlder ? 0 : Number(opened.seq);
     consumer.become(placed(opened, comesBack));
-    const past =
-      state.is === "asked" && !comesBack && lacksPast(consumer, opened, this.#production?.deriving);
+    // One that comes back makes what the gateway says.
+    const lacks = opened.past || (!comesBack && this.#production?.lacksPast(consumer, opened));
+    const past = lacks && state.is === "asked" && consumer.past === undefined;
     if (old !== undefined) this.#consumerLeft(old.channelNumber);
     if (consumer.feed !== undefined) {
-      const { missing } = opened;
-      const recovered = recoveredOf(opened);
-      this.#production?.feeds.opened(
-        consumer,
-        comesBack ? { recovered, missing: Number(missing) } : undefined,
-      );
+      const recovery = { recovered: recoveredOf(opened), missing: Number(opened.missing) };
+      this.#production?.feeds.opened(consumer, comesBack ? recovery : undefined);
       return;
     }
-    if (past && this.#production !== undefined) return this.#makePast(this.#production, consumer, opened);
     const isOwed = comesBack || consumer.from !== undefined;
-    if (consumer.state.is === "live") this.#listens(consumer, isOwed);
-    if (old === undefined && isOwed) this.#production?.deriving.handKept(consumer);
+    if (past) this.#lacksPast(consumer, opened);
+    else {
+      if (consumer.state.is === "live") this.#listens(consumer, isOwed);
+      if (old === undefined && isOwed) this.#production?.deriving.handKept(consumer);
+    }
     if (!this.#index.isAnyAway()) this.#production?.hold.allHere();
     if (consumer.past?.isTold !== false) this.#tellOpened(consumer, comesBack, newest, opened);
     // The consumer may have to leave again at once.
@@ -232,19 +231,34 @@ export class Openings {
     if (isOwed) this.#production?.deriving.listened(consumer);
   }
 
+  /** The consumer's past is to be made here, once the parts that make it are loaded; without them it begins with what comes. */
+  #lacksPast(consumer: ConsumerEndpoint, opened: ConsumerOpened): void {
+    const none = (): void => {};
+    const end = (): void => {
+      consumer.past = undefined;
+    };
+    const awaited = { isTold: false, isOwed: true, begins: none, made: none, failed: none, end };
+    consumer.past = awaited;
+    const act = (): void => {
+      if (consumer.past === awaited) this.#makePast(this.#production as Production, consumer, opened);
+    };
+    if (this.#production !== undefined) return act();
+    const refuse = (): void => {
+      if (consumer.past !== awaited) return;
+      end();
+      this.#tellOpened(consumer, true, false, opened);
+      consumer.waiting.hand();
+    };
+    this.#late.await({ of: { port: consumer.port, endpoint: consumer.id }, act, refuse });
+    this.#late.load();
+  }
+
   /** Makes a past here that the derived channel does not have. Events that come meanwhile wait. */
-  #makePast(
-    { newPast, deriving }: Production,
-    consumer: ConsumerEndpoint,
-    { channel, placements: tables, objects: tags }: ConsumerOpened,
-  ): void {
-    const { id: endpoint, listener, reset } = consumer;
-    const placements = tables.map(placementOf);
-    const objects = [...tags];
-    const past = newPast(consumer, {
+  #makePast({ newPast, deriving }: Production, consumer: ConsumerEndpoint, opened: ConsumerOpened): void {
+    const { id: endpoint, listener } = consumer;
+    const past = newPast(consumer, opened.past, {
       onFound: (found, replays) => {
-        if (consumer.open === undefined) return;
-        listener.notify({ is: "opened", endpoint, reset, replays, placements, objects, ...found });
+        if (consumer.open !== undefined) tellOpened(consumer, opened, replays, found);
       },
       onRefused: error => {
         this.close(consumer);
@@ -254,13 +268,14 @@ export class Openings {
         consumer.past = undefined;
         consumer.waiting.hand();
         if (consumer.open?.is === "live") listener.notify({ is: "replayed", endpoint });
+        this.#changes.askNext(consumer);
       },
     });
     consumer.past = past;
+    // It ends where the first of what has come meanwhile begins.
+    consumer.waiting.hand();
     deriving.handKept(consumer);
-    deriving.tellBegun(channel);
-    this.#flow.entered(consumer);
-    this.#changes.askNext(consumer);
+    deriving.tellBegun(opened.channel);
     past.begin();
   }
 
@@ -312,26 +327,17 @@ export class Openings {
   }
 
   /** @param newest whether it begins with the newest event, though it was open before */
-  #tellOpened(
-    { id: endpoint, listener, from, reset, state, past }: ConsumerEndpoint,
-    comesBack: boolean,
-    newest: boolean,
-    opened: ConsumerOpened,
-  ): void {
-    const { channel, placements: tables, objects: tags } = opened;
+  #tellOpened(consumer: ConsumerEndpoint, comesBack: boolean, newest: boolean, opened: ConsumerOpened): void {
+    const { from, reset, state, past } = consumer;
+    const { channel, placements } = opened;
     const replays = state.is === "replaying" || past !== undefined;
-    // A view would be sent to another thread with all of its memory.
-    const objects = [...tags];
-    const placements = tables.map(placementOf);
     const asksForPast = comesBack || (reset === 0 && from !== undefined && from.from !== FROM.last);
-    if (newest || !asksForPast)
-      return listener.notify({ is: "opened", endpoint, reset, replays, placements, objects });
     const { feeds, modulation } = this.#production ?? {};
     const behind = feeds?.recoveryOf(modulation?.installed.feedsOf(channel) ?? []) ?? WHOLE;
     // Output that this process makes for itself is not kept.
-    const keeps = comesBack || placements.every(({ at }) => at !== "consumer");
-    const resumed = recoveryTold(opened, behind, keeps);
-    listener.notify({ is: "opened", endpoint, reset, replays, placements, objects, ...resumed });
+    const keeps = comesBack || placements.every(one => placementOf(one).at !== "consumer");
+    const found = newest || !asksForPast ? {} : recoveryTold(opened, behind, keeps);
+    tellOpened(consumer, opened, replays, found);
   }
 
   /** The gateway refuses what was asked. */
@@ -427,6 +433,25 @@ function placed(
 ): OpenConsumerState {
   const at = { number, channelNumber, epoch, change: undefined };
   return replay === 0 ? { is: "live", ...at } : { is: "replaying", replay, comesBack, ...at };
+}
+
+/** @param found what is known of the past that it asked for */
+function tellOpened(
+  { id: endpoint, listener, reset }: ConsumerEndpoint,
+  { placements, objects }: ConsumerOpened,
+  replays: boolean,
+  found: ReturnType<typeof recoveryTold>,
+): void {
+  listener.notify({
+    is: "opened",
+    endpoint,
+    reset,
+    replays,
+    placements: placements.map(placementOf),
+    // A view would be sent to another thread with all of its memory.
+    objects: [...objects],
+    ...found,
+  });
 }
 
 /** Adds the channel's name to a modulator's error: the process that ran it knows only the channel's number. */

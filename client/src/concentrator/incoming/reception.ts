@@ -132,7 +132,7 @@ export class Reception {
       // A past that was asked for may still come of these events: they are no part of the consumer's place before anything was made of them.
       const isOpen = isUnmade && entry.from !== undefined && tracker.throughOf(of.source) === undefined;
       if ((producer !== 0 && !isOpen) || missing > 0)
-        nameSource(entry, isUnmade ? 0 : producer, of, isUnmade ? 0 : raised, known, missing);
+        nameSource(entry, isUnmade ? 0 : producer, of, isUnmade ? 0 : raised, known, true);
       return this.#missing(entry, missing);
     }
     if (entry.taker !== undefined) entry.taker.placed(at, missing);
@@ -323,18 +323,18 @@ export class Reception {
   }
 }
 
-/** Tells the application the source of the runs under this producer's number, and their position, where the source is news or events up to there are missing. */
+/** Tells the application the source of the runs under this producer's number, and their position, where the source is news or nothing else tells of the events up to there. */
 function nameSource(
   { named, id: endpoint, listener }: ConsumerEndpoint,
   producer: number,
   { source, origin }: Counting,
   raised: number,
   through: number,
-  missing = 0,
+  isPlace?: boolean,
 ): void {
   const { urgent } = source;
   const key = keyOf(producer, urgent);
-  if (missing === 0 && named.get(key) === source) return;
+  if (!isPlace && named.get(key) === source) return;
   named.set(key, source);
   const ids = { source: source.id, origin: origin?.id ?? 0n };
   listener.notify({ is: "source", endpoint, producer, urgent, ...ids, raised, through });
