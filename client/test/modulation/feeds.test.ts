@@ -5,7 +5,7 @@ import type { EventsFrame, Install, Instead } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import type { ConsumerEndpoint } from "../../src/concentrator/endpoints/endpoint.ts";
 import type { SynchronousEvents } from "../../src/concentrator/incoming/synchronous.ts";
-import { TrackedSource } from "../../src/concentrator/incoming/tracking.ts";
+import type { TrackedSource } from "../../src/concentrator/incoming/tracking.ts";
 import { Feeds } from "../../src/modulation/feeds.ts";
 import { installOf, modulationIn } from "./modulation-in.ts";
 
@@ -75,7 +75,7 @@ test("PROV-2: modulators that outlive the refusal of their feed go on behind wha
   await expect.poll(() => [...modulation.installed].length).toBe(2);
   const [feed] = entries as [ConsumerEndpoint];
   feeds.opened(feed, undefined);
-  const usual = new TrackedSource(7n, false);
+  const usual = { id: 7n, urgent: false, name: "7 false" } as TrackedSource;
   feed.tracker.take(usual, { raised: 6, count: 10 } as EventsFrame);
   modulation.interrupted();
   feeds.interrupted();
