@@ -1,4 +1,4 @@
-import { connect, type EventPlace, type Session } from "@jecho/client";
+import { connect, type EventPlace, type Session, type SubscribeOptions } from "@jecho/client";
 import { startCutter } from "@jecho/e2e/cutter";
 import { expect, inject, test } from "vitest";
 import { Inbox, PATIENT, type Rig, startRig, Tick, whenState } from "./rig.ts";
@@ -173,7 +173,7 @@ export default class extends FifoModulator {
 };
 
 /** A channel with history, and a consumer of its even events that is away until its modulator has left the producer. */
-async function startAway(rig: Rig) {
+async function startAway(rig: Rig, queue?: SubscribeOptions["queue"]) {
   const cutter = await startCutter(rig.gateway.address);
   const producer = await rig
     .session()
@@ -189,6 +189,7 @@ async function startAway(rig: Rig) {
       modulator: EVEN,
       onMissed: ({ events }) => missed.put(events),
       ...(from && { from }),
+      ...(queue && { queue }),
     });
   const consumer = await subscribe(session);
   raise(1, 10);
@@ -241,4 +242,13 @@ test("HIST-7: the next modulator of a consumer that was away comes behind what c
   expect(all.slice(0, 15)).toEqual(Array.from({ length: 15 }, (_, i) => 2 * (i + 1)));
   expect(all.slice(15)).toEqual([31, 33, 35, 37, 39]);
   expect(away.missed.all).toEqual([]);
+});
+
+test("HIST-7: what came meanwhile is told where it is more than the consumer's queue takes", async () => {
+  await using rig = await startRig({ resumeWindowMs: 50 });
+  await using away = await startAway(rig, { limitBytes: 256 });
+  away.join();
+  expect(await away.missed.take(1)).toEqual([20]);
+  away.raise(31, 40);
+  expect((await away.inbox.take(10)).slice(5)).toEqual([32, 34, 36, 38, 40]);
 });

@@ -231,6 +231,10 @@ export class EventLog {
 
   /** The run with this event, or the first one behind it. */
   find(seq: number): LoggedRun | undefined {
+    return this.#runs[this.#indexOf(seq)];
+  }
+
+  #indexOf(seq: number): number {
     let [low, high] = [this.#head, this.#runs.length];
     while (low < high) {
       const middle = (low + high) >>> 1;
@@ -238,7 +242,7 @@ export class EventLog {
       if (frame.seq + frame.count <= seq) low = middle + 1;
       else high = middle;
     }
-    return this.#runs[low];
+    return low;
   }
 
   /** Sequence number of the first event at or after this time; undefined where there is none. */
@@ -250,6 +254,14 @@ export class EventLog {
       else high = middle;
     }
     return this.#runs[low]?.frame.seq;
+  }
+
+  /** Size of the kept runs from this event on, in bytes, or any size above `most`. */
+  bytesFrom(seq: number, most: number): number {
+    let bytes = 0;
+    for (let i = this.#indexOf(seq); i < this.#runs.length && bytes <= most; i++)
+      bytes += sizeOf(this.#runs[i] as LoggedRun);
+    return bytes;
   }
 
   /**

@@ -439,7 +439,7 @@ function lengthBeside({ parameters, key, capabilities, objects }: Modulator): nu
 
 /** Whether a consumer makes the past itself, since the channel keeps more of it than of the output of the consumer's modulator (HIST-7). */
 function isLacking(
-  { channel, derived, manager }: GatewayConsumer,
+  { channel, derived, manager, terms }: GatewayConsumer,
   from: Place | undefined,
   { recovered }: Beginning,
   sources: readonly SourcePlace[],
@@ -450,7 +450,14 @@ function isLacking(
   if (from?.from !== FROM.resume || recovered || base.history === undefined) return false;
   // What runs in a producer's stead goes on at the consumers' places itself, and a modulator behind another has no past.
   if (derived === undefined || derived.parent !== undefined || derived.placements.isInstead) return false;
-  return channel.lanes.lacks(sources, base.lanes);
+  if (!channel.lanes.lacks(sources, base.lanes)) return false;
+  const { log } = base.history;
+  const seq = log.seqBehind(
+    sources.map(one => (one.origin === 0n ? one : { ...one, source: one.origin, raised: one.through })),
+  );
+  // Whoever has its events filtered is not sent all of them at once because it was away.
+  const { limitBytes } = terms.queue;
+  return seq !== undefined && log.bytesFrom(seq, limitBytes) <= limitBytes;
 }
 
 /** Whether more of the past is kept of a channel than of one that is derived of it. */
