@@ -205,7 +205,7 @@ export class Openings {
       return;
     }
     const isOwed = comesBack || consumer.from !== undefined;
-    if (past) this.#lacksPast(consumer, opened);
+    if (past) this.#awaitPast(consumer, opened);
     else {
       if (consumer.state.is === "live") this.#listens(consumer, isOwed);
       if (old === undefined && isOwed) this.#production?.deriving.handKept(consumer);
@@ -232,7 +232,7 @@ export class Openings {
   }
 
   /** The consumer's past is to be made here, once the parts that make it are loaded; without them it begins with what comes. */
-  #lacksPast(consumer: ConsumerEndpoint, opened: ConsumerOpened): void {
+  #awaitPast(consumer: ConsumerEndpoint, opened: ConsumerOpened): void {
     const none = (): void => {};
     const end = (): void => {
       consumer.past = undefined;
@@ -245,9 +245,8 @@ export class Openings {
     if (this.#production !== undefined) return act();
     const refuse = (): void => {
       if (consumer.past !== awaited) return;
-      end();
       this.#tellOpened(consumer, true, false, opened);
-      consumer.waiting.hand();
+      this.#pastIsOver(consumer);
     };
     this.#late.await({ of: { port: consumer.port, endpoint: consumer.id }, act, refuse });
     this.#late.load();
@@ -264,12 +263,7 @@ export class Openings {
         this.close(consumer);
         listener.notify({ is: "refused", endpoint, reset: 0, error });
       },
-      onOver: () => {
-        consumer.past = undefined;
-        consumer.waiting.hand();
-        if (consumer.open?.is === "live") listener.notify({ is: "replayed", endpoint });
-        this.#changes.askNext(consumer);
-      },
+      onOver: () => this.#pastIsOver(consumer),
     });
     consumer.past = past;
     // It ends where the first of what has come meanwhile begins.
@@ -277,6 +271,13 @@ export class Openings {
     deriving.handKept(consumer);
     deriving.tellBegun(opened.channel);
     past.begin();
+  }
+
+  #pastIsOver(consumer: ConsumerEndpoint): void {
+    consumer.past = undefined;
+    consumer.waiting.hand();
+    if (consumer.open?.is === "live") consumer.listener.notify({ is: "replayed", endpoint: consumer.id });
+    this.#changes.askNext(consumer);
   }
 
   #consumerLeft(channelNumber: number): void {
