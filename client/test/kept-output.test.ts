@@ -196,7 +196,6 @@ async function startAway(rig: Rig, queue?: SubscribeOptions["queue"]) {
   await inbox.take(5);
   cutter.part();
   await expect.poll(() => producer.demand.derived.length).toBe(0);
-  raise(11, 30);
   return {
     consumer,
     inbox,
@@ -220,6 +219,7 @@ test.each([
     await using rig = await startRig({ resumeWindowMs: 50 });
     await using away = await startAway(rig);
     const { inbox, consumer } = away;
+    away.raise(11, 30);
     if (isOther) await away.subscribe(rig.session(), consumer.place);
     else away.join();
     await inbox.take(15);
@@ -233,6 +233,7 @@ test("HIST-7: the next modulator of a consumer that was away comes behind what c
   await using rig = await startRig({ resumeWindowMs: 50 });
   await using away = await startAway(rig);
   const { inbox, consumer } = away;
+  away.raise(11, 30);
   const next = { source: EVEN.source.replace("=== 0", "=== 1") };
   const reset = consumer.reset({ modulator: next });
   away.join();
@@ -247,8 +248,23 @@ test("HIST-7: the next modulator of a consumer that was away comes behind what c
 test("HIST-7: what came meanwhile is told where it is more than the consumer's queue takes", async () => {
   await using rig = await startRig({ resumeWindowMs: 50 });
   await using away = await startAway(rig, { limitBytes: 256 });
+  away.raise(11, 30);
   away.join();
   expect(await away.missed.take(1)).toEqual([20]);
   away.raise(31, 40);
   expect((await away.inbox.take(10)).slice(5)).toEqual([32, 34, 36, 38, 40]);
+});
+
+test("HIST-7: a producer that began while a consumer was away is a part of what came meanwhile", async () => {
+  await using rig = await startRig({ resumeWindowMs: 50 });
+  await using away = await startAway(rig);
+  const second = await rig
+    .session()
+    .channel("a", Tick)
+    .produce({ history: { events: 1000 } });
+  for (let n = 101; n <= 120; n++) second.publish({ n, note: "" });
+  away.join();
+  const all = await away.inbox.take(15);
+  expect(all.slice(5)).toEqual(Array.from({ length: 10 }, (_, i) => 102 + 2 * i));
+  expect(away.missed.all).toEqual([]);
 });

@@ -135,6 +135,7 @@ export class Past implements InputTaker, OwnPast {
     const end: PortEnd = { endpoints: new NumberTable(), listener };
     const tracker = new Tracker();
     if (this.isOwed) tracker.inherit(places.map(rawPlace), consumer.tracker.sinceMs);
+    for (const { source, through } of tracker.origins()) this.#reach(source, through);
     this.#entry = new ConsumerEndpoint(asked, end, parts.indexes, tracker);
     this.#entry.taker = this;
   }

@@ -1,5 +1,5 @@
 import { JechoError } from "@jecho/shared";
-import { type EventsFrame, Few, type Position, type SourcePlace } from "@jecho/shared/internal";
+import { type EventsFrame, Few, type Position } from "@jecho/shared/internal";
 
 /** The position of a source on a channel. A producer's usual and urgent events are two sources, counted separately. */
 export interface SourceCount {
@@ -242,23 +242,15 @@ export class GatewayLanes {
     return [...ends].filter(end => (through.get(nameOf(end)) ?? -1) < end.raised);
   }
 
-  /**
-   * For a derived channel: whether events behind one of these places in raw sources were raised of which no output tells.
-   *
-   * @param raw the lanes of the channel itself
-   */
-  lacks(places: readonly SourcePlace[], raw: GatewayLanes): boolean {
-    const reached = new Map<string, SourcePlace>();
-    for (const place of places)
-      if (place.origin !== 0n) reached.set(nameOf({ source: place.origin, urgent: place.urgent }), place);
+  /** For a derived channel: whether the output right behind the place in one of these raw sources, by name, has neither come nor is to come. */
+  lacks(places: ReadonlyMap<string, number>): boolean {
+    const lacking = new Set(places.keys());
     for (const { origin, urgent, after, through, live } of this.#bySource.values()) {
       const name = nameOf({ source: origin, urgent });
-      const place = reached.get(name)?.through;
-      if (place !== undefined && after <= place && (live || through >= place)) reached.delete(name);
+      const place = places.get(name);
+      if (place !== undefined && after <= place && (live || through >= place)) lacking.delete(name);
     }
-    for (const { origin, urgent, through } of reached.values())
-      if (raw.raisedOf(origin, urgent) > through) return true;
-    return false;
+    return lacking.size > 0;
   }
 
   /** The sources whose events come. */

@@ -17,6 +17,14 @@ export interface LoggedRun {
   readonly at: number;
 }
 
+/** Kept events behind places in raw sources. */
+export interface EventsBehind {
+  /** Sequence number of the first one. */
+  readonly seq: number;
+  /** The place in each source that has some, by its name. */
+  readonly sources: ReadonlyMap<string, number>;
+}
+
 /** The newest event of a key. */
 interface Newest {
   /** A run with that event alone. */
@@ -265,17 +273,33 @@ export class EventLog {
   }
 
   /**
-   * Sequence number from which all events of these sources behind their places are kept; undefined where there are none.
+   * The kept events behind places in their sources, and those of sources that began behind all that the places say; undefined where there are none.
    */
-  seqBehind(sources: readonly SourcePlace[]): number | undefined {
-    const raised = new Map(sources.map(place => [nameOf(place), Number(place.raised)]));
+  behind(places: readonly SourcePlace[]): EventsBehind | undefined {
+    const had = new Map(places.map(place => [nameOf(place), Number(place.raised)]));
+    const known = new Map<string, number>();
+    const begun = new Map<string, number>();
+    let [first, firstBegun, isThere] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, false];
     for (let i = this.#head; i < this.#runs.length; i++) {
       const { frame, source } = this.#runs[i] as LoggedRun;
-      const had = raised.get(nameOf({ source, urgent: frame.isUrgent }));
-      if (had === undefined || frame.raised + frame.count - 1 <= had) continue;
-      return frame.seq + Math.max(0, had + 1 - frame.raised);
+      const name = nameOf({ source, urgent: frame.isUrgent });
+      const reached = had.get(name);
+      if (reached === undefined) {
+        if (!isThere) continue;
+        firstBegun = Math.min(firstBegun, frame.seq);
+        begun.set(name, 0);
+      } else if (frame.raised + frame.count - 1 > reached) {
+        first = Math.min(first, frame.seq + Math.max(0, reached + 1 - frame.raised));
+        known.set(name, reached);
+      } else {
+        // Who has had this run was there before, too.
+        isThere = true;
+        firstBegun = Number.POSITIVE_INFINITY;
+        begun.clear();
+      }
     }
-    return undefined;
+    const seq = Math.min(first, firstBegun);
+    return seq === Number.POSITIVE_INFINITY ? undefined : { seq, sources: new Map([...known, ...begun]) };
   }
 
   /** Whether any newest event is kept. */

@@ -419,7 +419,7 @@ function lasting<F extends OpenProducer | OpenConsumer>(frame: F): F {
 
 /** The place from which on all is kept that is behind these places in raw sources. */
 function behind({ history }: Channel, sources: readonly SourcePlace[]): Place | undefined {
-  const seq = sources.length === 0 ? undefined : history?.log.seqBehind(sources);
+  const seq = sources.length === 0 ? undefined : history?.log.behind(sources)?.seq;
   return seq === undefined ? undefined : { from: FROM.seq, epoch: 0, seq: BigInt(seq), at: 0, speed: 0 };
 }
 
@@ -450,14 +450,14 @@ function isLacking(
   if (from?.from !== FROM.resume || recovered || base.history === undefined) return false;
   // What runs in a producer's stead goes on at the consumers' places itself, and a modulator behind another has no past.
   if (derived === undefined || derived.parent !== undefined || derived.placements.isInstead) return false;
-  if (!channel.lanes.lacks(sources, base.lanes)) return false;
   const { log } = base.history;
-  const seq = log.seqBehind(
+  const behind = log.behind(
     sources.map(one => (one.origin === 0n ? one : { ...one, source: one.origin, raised: one.through })),
   );
+  if (behind === undefined || !channel.lanes.lacks(behind.sources)) return false;
   // Whoever has its events filtered is not sent all of them at once because it was away.
   const { limitBytes } = terms.queue;
-  return seq !== undefined && log.bytesFrom(seq, limitBytes) <= limitBytes;
+  return log.bytesFrom(behind.seq, limitBytes) <= limitBytes;
 }
 
 /** Whether more of the past is kept of a channel than of one that is derived of it. */

@@ -43,3 +43,38 @@ test.for([
   expect(memory.filter(ref => ref.deref() !== undefined)).toHaveLength(kept);
   expect([...log.newest()]).toHaveLength(1);
 });
+
+test("HIST-7: behind places is what their sources raised later, and what began behind all that the places say", () => {
+  const log = new EventLog(BOUNDS, () => "", 1);
+  let seq = 1;
+  const append = (source: bigint, raised: number): void => {
+    const frame = EventsFrame.at(encodeRun({ ...HEADER, raised }, [EVENT, EVENT])).copy();
+    frame.stamp(1, seq);
+    seq += 2;
+    log.append({ frame, source, origin: 0n, by: "", at: seq });
+  };
+  const behind = (...places: [source: bigint, raised: number][]) => {
+    const found = log.behind(
+      places.map(([source, raised]) => ({
+        source,
+        urgent: false,
+        raised: BigInt(raised),
+        origin: 0n,
+        through: 0n,
+      })),
+    );
+    return found && [found.seq, Object.fromEntries(found.sources)];
+  };
+  append(1n, 1); // 1 and 2
+  append(2n, 1); // 3 and 4
+  append(3n, 1); // 5 and 6
+  append(2n, 3); // 7 and 8
+  append(4n, 1); // 9 and 10
+  expect(behind([2n, 3])).toEqual([5, { "2 false": 3, "3 false": 0, "4 false": 0 }]);
+  expect(behind([2n, 4])).toEqual([9, { "4 false": 0 }]);
+  expect(behind([2n, 4], [1n, 1])).toEqual([2, { "1 false": 1, "4 false": 0 }]);
+  expect(behind([4n, 2])).toBeUndefined();
+  // Nothing says when one that has had none of these was there.
+  expect(behind([5n, 9])).toBeUndefined();
+  expect(behind([1n, 0])).toEqual([1, { "1 false": 0 }]);
+});
