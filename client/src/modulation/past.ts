@@ -197,10 +197,9 @@ export class Past implements InputTaker, OwnPast {
     const { source, origin } = at.of ?? {};
     if (source === undefined || origin === undefined || this.#begins.has(origin.name)) return;
     const { lanes } = this.#parts;
-    const isOwn = lanes.has(source.id);
     // The gateway sends what was made elsewhere.
-    if (this.isOwed && !isOwn && !this.#isAll) return;
-    if (this.isOwed && isOwn) this.#remade.push({ source, origin, ...at });
+    if (this.isOwed && !this.#isAll && !lanes.has(source.id)) return;
+    if (this.isOwed) this.#remade.push({ source, origin, ...at });
     this.#begins.set(origin.name, at.through);
     // This process's own events come with the kept ones, or not at all.
     if (lanes.has(origin.id)) this.#own.add(origin.name);
