@@ -242,15 +242,25 @@ export class GatewayLanes {
     return [...ends].filter(end => (through.get(nameOf(end)) ?? -1) < end.raised);
   }
 
-  /** For a derived channel: whether the output right behind the place in one of these raw sources, by name, has neither come nor is to come. */
-  lacks(places: ReadonlyMap<string, number>): boolean {
-    const lacking = new Set(places.keys());
+  /**
+   * For a derived channel: whether the output right behind the place in one of these raw sources, by name, has neither come nor is to come. A modulator that has not said
+   * yet where it goes on may go on there.
+   *
+   * @param raw the lanes of the channel itself
+   */
+  lacks(places: ReadonlyMap<string, number>, raw: GatewayLanes): boolean {
+    const whole = new Set<string>();
+    const heard = new Set<string>();
     for (const { origin, urgent, after, through, live } of this.#bySource.values()) {
       const name = nameOf({ source: origin, urgent });
       const place = places.get(name);
-      if (place !== undefined && after <= place && (live || through >= place)) lacking.delete(name);
+      if (place === undefined) continue;
+      if (live) heard.add(name);
+      if (after <= place && (live || through >= place)) whole.add(name);
     }
-    return lacking.size > 0;
+    for (const name of places.keys())
+      if (!whole.has(name) && (heard.has(name) || raw.#bySource.get(name)?.live !== true)) return true;
+    return false;
   }
 
   /** The sources whose events come. */

@@ -454,7 +454,7 @@ function isLacking(
   const behind = log.behind(
     sources.map(one => (one.origin === 0n ? one : { ...one, source: one.origin, raised: one.through })),
   );
-  if (behind === undefined || !channel.lanes.lacks(behind.sources)) return false;
+  if (behind === undefined || !channel.lanes.lacks(behind.sources, base.lanes)) return false;
   // Whoever has its events filtered is not sent all of them at once because it was away.
   const { limitBytes } = terms.queue;
   return log.bytesFrom(behind.seq, limitBytes) <= limitBytes;

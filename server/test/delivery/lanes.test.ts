@@ -99,9 +99,12 @@ test("PROV-5: of a raw source whose modulator rests or has gone, who begins to l
 });
 
 test("HIST-7: a derived channel lacks what was raised behind a place where neither present output nor kept output goes on there", () => {
-  const derived = new GatewayLanes();
-  const lacks = (through: number) => derived.lacks(new Map([["9 false", through]]));
+  const [raw, derived] = [new GatewayLanes(), new GatewayLanes()];
+  const lacks = (through: number) => derived.lacks(new Map([["9 false", through]]), raw);
   expect(lacks(60)).toBe(true);
+  // A producer that is there has not said yet where its modulator goes on.
+  raw.place(position(9, 100), 0, "");
+  expect(lacks(60)).toBe(false);
   // A modulator that has gone made what was raised up to 60, and the present one goes on behind 80.
   derived.place({ ...position(7, 5), origin: 9n, through: 60n }, 0, "");
   derived.leave(1);
