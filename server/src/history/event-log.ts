@@ -292,7 +292,7 @@ export class EventLog {
         first = Math.min(first, frame.seq + Math.max(0, reached + 1 - frame.raised));
         known.set(name, reached);
       } else {
-        // Who has had this run was there before, too.
+        // A consumer that has had this run was there before, too.
         isThere = true;
         firstBegun = Number.POSITIVE_INFINITY;
         begun.clear();

@@ -448,7 +448,7 @@ function isLacking(
   if (from?.from === FROM.time)
     return channel.past === undefined || (!recovered && reachesFurther(base, channel));
   if (from?.from !== FROM.resume || recovered || base.history === undefined) return false;
-  // What runs in a producer's stead goes on at the consumers' places itself, and a modulator behind another has no past.
+  // A modulator in a producer's stead goes on at the consumers' places itself, and one behind another has no past.
   if (derived === undefined || derived.parent !== undefined || derived.placements.isInstead) return false;
   const { log } = base.history;
   const behind = log.behind(

@@ -266,7 +266,7 @@ export class Openings {
       onOver: () => this.#pastIsOver(consumer),
     });
     consumer.past = past;
-    // It ends where the first of what has come meanwhile begins.
+    // The past ends where the first of what has come meanwhile begins.
     consumer.waiting.hand();
     deriving.handKept(consumer);
     deriving.tellBegun(opened.channel);
