@@ -1,5 +1,6 @@
 import { type EventsFrame, type History, type SourcePlace, sliceRun } from "@jecho/shared/internal";
 import type { RunBlock } from "./run-memory.ts";
+import { type EventsBehind, SourceIndex } from "./source-index.ts";
 
 /** A stamped run. */
 export interface LoggedRun {
@@ -15,14 +16,6 @@ export interface LoggedRun {
   readonly by: string;
   /** Arrival, by `Date.now()`. */
   readonly at: number;
-}
-
-/** Kept events behind places in raw sources. */
-export interface EventsBehind {
-  /** Sequence number of the first one. */
-  readonly seq: number;
-  /** The place in each source that has some, by its name. */
-  readonly sources: ReadonlyMap<string, number>;
 }
 
 /** The newest event of a key. */
@@ -89,6 +82,8 @@ export class EventLog {
   #bytes = 0;
   #latestBytes = 0;
   readonly #latest = new Map<string, Newest>();
+  /** Made once it is asked for, and anew when the list is cut. */
+  #index: SourceIndex | undefined;
 
   /**
    * @param keyOf key of an event, where the newest of each key is kept
@@ -161,6 +156,7 @@ export class EventLog {
     }
     this.#nextSeq = frame.seq + frame.count;
     this.#runs.push(run);
+    this.#index?.add(run);
     this.#events += frame.count;
     this.#bytes += sizeOf(run);
     if (this.retention.latest) {
@@ -234,6 +230,7 @@ export class EventLog {
     if (this.#head > 1024 && this.#head * 2 > this.#runs.length) {
       this.#runs = this.#runs.slice(this.#head);
       this.#head = 0;
+      this.#index = undefined;
     }
   }
 
@@ -276,30 +273,13 @@ export class EventLog {
    * The kept events behind places in their sources, and those of sources that began behind all that the places say; undefined where there are none.
    */
   behind(places: readonly SourcePlace[]): EventsBehind | undefined {
-    const had = new Map(places.map(place => [nameOf(place), Number(place.raised)]));
-    const known = new Map<string, number>();
-    const begun = new Map<string, number>();
-    let [first, firstBegun, isThere] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, false];
-    for (let i = this.#head; i < this.#runs.length; i++) {
-      const { frame, source } = this.#runs[i] as LoggedRun;
-      const name = nameOf({ source, urgent: frame.isUrgent });
-      const reached = had.get(name);
-      if (reached === undefined) {
-        if (!isThere) continue;
-        firstBegun = Math.min(firstBegun, frame.seq);
-        begun.set(name, 0);
-      } else if (frame.raised + frame.count - 1 > reached) {
-        first = Math.min(first, frame.seq + Math.max(0, reached + 1 - frame.raised));
-        known.set(name, reached);
-      } else {
-        // A consumer that has had this run was there before, too.
-        isThere = true;
-        firstBegun = Number.POSITIVE_INFINITY;
-        begun.clear();
-      }
+    const { firstSeq } = this;
+    if (firstSeq === undefined) return undefined;
+    if (this.#index === undefined) {
+      this.#index = new SourceIndex();
+      for (const run of this.all()) this.#index.add(run);
     }
-    const seq = Math.min(first, firstBegun);
-    return seq === Number.POSITIVE_INFINITY ? undefined : { seq, sources: new Map([...known, ...begun]) };
+    return this.#index.behind(places, firstSeq, seq => this.find(seq));
   }
 
   /** Whether any newest event is kept. */
@@ -323,10 +303,6 @@ export class EventLog {
   all(): readonly LoggedRun[] {
     return this.#runs.slice(this.#head) as LoggedRun[];
   }
-}
-
-function nameOf({ source, urgent }: Pick<SourcePlace, "source" | "urgent">): string {
-  return `${source} ${urgent}`;
 }
 
 /** A copy of event `i` of the run, which may outlive the other runs by far. */

@@ -77,4 +77,10 @@ test("HIST-7: behind places is what their sources raised later, and what began b
   // Nothing says when one that has had none of these was there.
   expect(behind([5n, 9])).toBeUndefined();
   expect(behind([1n, 0])).toEqual([1, { "1 false": 0 }]);
+  append(2n, 5); // 11 and 12
+  expect(behind([4n, 2])).toEqual([11, { "2 false": 0 }]);
+  log.retention = { ...BOUNDS, events: 6 };
+  log.trim(0);
+  expect(behind([1n, 0])).toBeUndefined();
+  expect(behind([2n, 1])).toEqual([7, { "2 false": 1 }]);
 });
