@@ -300,7 +300,7 @@ test("RIGHT-8: a session whose new token is another subject's is refused", async
   await whenState(session, "refused");
   expect(session.status.error).toMatchObject({
     code: "TOKEN_INVALID",
-    message: "the session is ana's, and its new token bob's, who needs a session of its own",
+    message: "the session is ana's: bob needs a session of its own",
   });
 });
 

@@ -67,7 +67,7 @@ export class LinkToken {
     if (this.#subject !== "" && this.#subject !== subject)
       throw new JechoError(
         "TOKEN_INVALID",
-        `the session is ${this.#subject}'s, and its new token ${subject}'s, who needs a session of its own`,
+        `the session is ${this.#subject}'s: ${subject} needs a session of its own`,
       );
     this.#subject = subject;
     this.#renewIn(forMs);

@@ -85,7 +85,7 @@ export class Consumer<T> {
     behind?: Pick<Inherited, "epoch" | "seq" | "sources"> & { readonly since: number },
   ) {
     if (typeof handler !== "function")
-      throw new JechoError("ARGUMENT_INVALID", "subscribe() takes a function, for the events");
+      throw new JechoError("ARGUMENT_INVALID", "subscribe() takes a function");
     if (behind !== undefined) {
       this.#epoch = behind.epoch;
       this.#seq = Number(behind.seq);
@@ -270,10 +270,8 @@ export class Consumer<T> {
       this.#sources.changed(modulator === undefined && !isDerived(this.channel));
       this.#demodulator = demodulator;
     });
-    const live = statusNow("live");
-    if (!replays && recovered === undefined && missing === undefined) return this.#setStatus(live);
     this.#setStatus({
-      ...live,
+      ...statusNow("live"),
       ...(replays && { replaying: true }),
       ...(recovered !== undefined && { recovered }),
       ...(missing !== undefined && { missing }),

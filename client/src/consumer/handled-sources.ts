@@ -14,9 +14,14 @@ export interface NamedSource {
   readonly through: number;
 }
 
+/** Nobody says that a source has gone for good: one that was silent while this many were named is forgotten. */
+const MANY = 32_768;
+
 /** A consumer's position in one source. */
 class HandledSource {
   readonly named: NamedSource;
+  /** Whether it is new, or had a run since silent ones were last forgotten. */
+  isHeard = true;
   raised: number;
   through: number;
   /** The run at hand: the count of its first event, the number of its last one, and what it accounts for. */
@@ -44,6 +49,7 @@ class HandledSource {
     this.#last = count - 1;
     this.#accounted = accounted;
     this.through = after;
+    this.isHeard = true;
   }
 
   /** The consumer was handed event `i` of the run. */
@@ -66,6 +72,7 @@ export class HandledSources {
   #bySource = new Map<string, HandledSource>();
   /** Positions by the producer's number at the present connection, and urgency. */
   readonly #byProducer = new Map<number, HandledSource>();
+  #namings = 0;
 
   /** The consumer begins behind these positions, which another one had. */
   inherit(places: readonly SourcePlace[]): void {
@@ -88,7 +95,14 @@ export class HandledSources {
     known.goOn(named);
     this.#bySource.delete(name);
     this.#bySource.set(name, known);
+    if (++this.#namings % MANY === 0) this.#forgetSilent();
     return known;
+  }
+
+  #forgetSilent(): void {
+    for (const sources of [this.#byProducer, this.#bySource] as Map<unknown, HandledSource>[])
+      for (const [key, { isHeard }] of sources) if (!isHeard) sources.delete(key);
+    for (const source of this.#bySource.values()) source.isHeard = false;
   }
 
   /** The source of a run; undefined where it has none. */

@@ -97,7 +97,7 @@ export function parseAddress(address: string): GatewayAddress {
   if (isNone || (path !== "" && scheme === "jecho"))
     throw new JechoError(
       "ARGUMENT_INVALID",
-      `"${String(address).slice(0, 200)}" is not the address of a gateway; HOST:PORT or HOST:PORT/PATH is wanted, as localhost:8080`,
+      `"${String(address).slice(0, 200)}" is not the address of a gateway, as localhost:8080 or host:port/path`,
     );
   return { place: `${host}${path}`, secure: scheme === "wss" || scheme === "https" };
 }

@@ -166,7 +166,7 @@ export class Session {
     else if (type !== undefined && !isCodec(type))
       throw new JechoError(
         "ARGUMENT_INVALID",
-        "a channel's type is made by type(name, fields), typeFromFbs or typeFromSchema; JSON's is json()",
+        "a channel's type is made by type(name, fields), typeFromFbs, typeFromSchema or json",
       );
     return new EventChannel<T>(this.#ways, this.#names.inFull(name), type);
   }
