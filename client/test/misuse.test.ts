@@ -62,11 +62,13 @@ test("what is no address, no place, no type and no name is refused where it is g
   ])
     expect(() => connect(untyped(address))).toThrow(/not the address of a gateway/);
   expect(() => connect("localhost:1", { place: untyped("there") })).toThrow(
-    "place is one of here, worker, shared",
+    'place is "there"; "here", "worker" or "shared" is wanted',
   );
   expect(() => connect("localhost:1", { queue: { whenFull: untyped("latest") } })).toThrow("drop-oldest");
   for (const name of ["others", "neighbours"])
-    expect(() => connect("localhost:1", { [name]: "localhost:2" })).toThrow(`${name} is a list`);
+    expect(() => connect("localhost:1", { [name]: "localhost:2" })).toThrow(
+      `${name} is "localhost:2"; a list is wanted`,
+    );
   await using rig = await startRig();
   const session = rig.session();
   expect(() => session.channel("a", untyped<typeof Tick>({ n: "uint32" }))).toThrow(
@@ -147,18 +149,62 @@ test("an option that a call does not have is refused, naming the nearest that it
     "publishSync(): timeoutMs is NaN, which is no time",
   );
   for (const call of Object.keys(calls)) {
-    expect(await message(call, null)).toBe(`${call}(): its options are an object, not null`);
-    expect(await message(call, 5)).toBe(`${call}(): its options are an object, not a number`);
+    expect(await message(call, null)).toBe(`${call}(): options is null; an object is wanted`);
+    expect(await message(call, 5)).toBe(`${call}(): options is 5; an object is wanted`);
   }
-  expect(await message("produce", { history: null })).toBe(
-    'produce(): its options "history" are an object, not null',
-  );
+  expect(await message("produce", { history: null })).toBe("produce(): history is null; an object is wanted");
   // An object of the application's own may have what it likes beside.
   class Model {
     readonly temperature = 281;
     readonly context = { temperature: () => this.temperature };
   }
   await channel.produce({ delegate: new Model() });
+});
+
+test("an option of a wrong kind is refused where it is given, and no other session of the process notices", async () => {
+  await using rig = await startRig();
+  const [session, other] = [rig.session({ place: "worker" }), rig.session({ place: "worker" })];
+  await Promise.all([session.ready(), other.ready()]);
+  const channel = session.channel("a", Tick);
+  const modulator = { ...sample(2).modulator, objects: { limits: { id: 5, version: 1, state: {} } } };
+  const wrong: Record<string, () => unknown> = {
+    "connect(): name is 5; a string is wanted": () => connect("localhost:1", untyped({ name: 5 })),
+    'connect(): connectTimeoutMs is "10s"; a number of at least 0 is wanted': () =>
+      connect("localhost:1", untyped({ connectTimeoutMs: "10s" })),
+    "connect(): backoff.random is 0.5; a function is wanted": () =>
+      connect("localhost:1", untyped({ backoff: { random: 0.5 } })),
+    'connect(): modulators.engine is "v8"; "isolated-vm" or "quickjs" is wanted': () =>
+      connect("localhost:1", untyped({ modulators: { engine: "v8" } })),
+    "connect(): modulating is true; a string is wanted": () =>
+      connect("localhost:1", untyped({ modulating: true })),
+    "connect(): modulators.limits.callMs is function; a number of at least 0 is wanted": () =>
+      connect("localhost:1", untyped({ modulators: { limits: { callMs: () => 50 } } })),
+    "produce(): key is 5; a string is wanted": () => channel.produce(untyped({ key: 5 })),
+    "produce(): history.events is 1099511627776; a whole number from 0 to 4294967295 is wanted": () =>
+      channel.produce({ history: { events: 2 ** 40 } }),
+    'produce(): history.latest is "yes"; a boolean is wanted': () =>
+      channel.produce({ history: untyped({ latest: "yes" }) }),
+    "subscribe(): queue.limitBytes is -5; a whole number from 0 to 4294967295 is wanted": () =>
+      channel.subscribe(() => {}, { queue: { limitBytes: -5 } }),
+    "subscribe(): queue.limitBytes is Infinity; a whole number from 0 to 4294967295 is wanted": () =>
+      channel.subscribe(() => {}, { queue: { limitBytes: Number.POSITIVE_INFINITY } }),
+    "subscribe(): as is 5; a string is wanted": () => channel.subscribe(() => {}, untyped({ as: 5 })),
+    "label is null; a string is wanted": () => channel.subscribe(() => {}, untyped({ label: null })),
+    'from.epoch is "x"; a whole number from 0 to 4294967295 is wanted': () =>
+      channel.subscribe(() => {}, { from: untyped({ epoch: "x", seq: 1 }) }),
+    "objects.limits.id is 5; a string is wanted": () =>
+      channel.subscribe(() => {}, { modulator: untyped(modulator) }),
+    "an object's id is 5; a string is wanted": () => session.attach(untyped(5)),
+    "an object's id is object; a string is wanted": () => session.attach(untyped(session.share({}))),
+    "subject is 5; a string is wanted": () => session.kick(untyped(5)),
+    "pattern is 5; a string is wanted": () => session.overview(untyped(5)),
+    "token is 5; a bigint is wanted": () => session.type(untyped(5)),
+  };
+  for (const [message, act] of Object.entries(wrong))
+    await expect(async () => act()).rejects.toMatchObject({ code: "ARGUMENT_INVALID", message });
+  // What was refused has not reached the thread that both share.
+  await Promise.all([session.flush(), other.flush()]);
+  expect([session.status.state, other.status.state]).toEqual(["live", "live"]);
 });
 
 test("an event whose reading closes its producer is refused, as it goes nowhere", async () => {

@@ -282,7 +282,7 @@ test("MOE-9: a producer runs the modulators alone that its owner allows, and oth
   expect(await runsWhat("standard")).toEqual(["own", "standard"]);
   expect(await runsWhat({ signedBy: [known.publicKey] })).toEqual(["own", "standard", "signed"]);
   for (const allow of ["some", {}, { signedBy: ["key"] }, null])
-    expect(() => rig.session({ modulators: { allow: allow as never } })).toThrow("modulators.allow is");
+    expect(() => rig.session({ modulators: { allow: allow as never } })).toThrow("modulators.allow");
   expect(() => signModulator(numbered, "key")).toThrow("a key of Ed25519");
 });
 

@@ -32,7 +32,7 @@ test("RIGHT-1: without a token, and with one that is not taken, a session is ref
   expect(await refused()).toBe("TOKEN_INVALID");
   expect(await refused("nonsense")).toBe("TOKEN_INVALID");
   expect(await refused(await tokenOf("ana", []))).toBe("ready");
-  expect(() => rig.session({ token: 7 as never })).toThrow("token is a string or a function");
+  expect(() => rig.session({ token: 7 as never })).toThrow("a string or a function is wanted");
 });
 
 test("RIGHT-4: each may do what its token allows, and hears what is missing for anything else", async () => {

@@ -2,7 +2,7 @@ import { createGateway, createTokenKeys, type GatewayOptions } from "@jecho/serv
 import { expect, test } from "vitest";
 
 test.each<[options: unknown, message: string]>([
-  [5, "createGateway(): its options are an object, not a number"],
+  [5, "createGateway(): options is 5; an object is wanted"],
   [{ origin: [] }, 'createGateway() has no option "origin"; did you mean "origins"?'],
   [{ port: "8080" }, "port is 8080; a whole number from 0 to 65535 is wanted"],
   [{ port: 65_536 }, "port is 65536; a whole number from 0 to 65535 is wanted"],

@@ -38,7 +38,17 @@ export type * from "./generated/frame-schema.ts";
 export { mayControl } from "./may-control.ts";
 export { NumberTable } from "./number-table.ts";
 export { objectTag } from "./object-tag.ts";
-export { checkOptions, type OptionNames, suggestion } from "./options.ts";
+export {
+  checkKind,
+  checkOptions,
+  FLAG,
+  FUNCTION,
+  NUMBER,
+  type OptionNames,
+  suggestion,
+  TEXT,
+  WHOLE,
+} from "./options.ts";
 export { unplainIn } from "./plain-data.ts";
 export { type Accessor, accessorBytes } from "./types/accessor.ts";
 export { readBfbs } from "./types/bfbs-reader.ts";

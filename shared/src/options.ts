@@ -1,19 +1,29 @@
 import { JechoError } from "./errors.ts";
 
-/** Names of options, and where an option has options of its own, the names of these. */
+/** Kinds of values that an option may have, in the words of its error. They name types of JavaScript, and texts in quotation marks. */
+export const TEXT = "a string";
+export const FLAG = "a boolean";
+export const FUNCTION = "a function";
+/** Not less than 0, and not NaN. */
+export const NUMBER = "a number of at least 0";
+/** A number that crosses the wire in 32 bits. */
+export const WHOLE = "a whole number from 0 to 4294967295";
+
+/** Names of options, each with `true` for any value, its kind, or the names of its own options. */
 interface Names {
-  readonly [name: string]: true | Names;
+  readonly [name: string]: true | string | Names;
 }
 
 /** The names of a call's options: each that the type has, so that none is forgotten. */
 export type OptionNames<Options> = {
   readonly [Name in keyof Options]-?:
     | true
-    | { readonly [Inner in keyof NonNullable<Options[Name]>]-?: true | Names };
+    | string
+    | { readonly [Inner in keyof NonNullable<Options[Name]>]-?: true | string | Names };
 };
 
 /**
- * Refuses options that are none, and a name that no option has: left out in silence, a misspelt one would do nothing.
+ * Refuses options that are none, a value of another kind, and a name that no option has: left out in silence, a misspelt one would do nothing.
  *
  * @param call whose options they are, for the message
  * @throws JechoError `ARGUMENT_INVALID` naming the option, and the one that was probably meant
@@ -27,11 +37,8 @@ export function checkOptions<Options extends object>(
 }
 
 function check(call: string, path: string, options: unknown, known: Names, all: Names): void {
-  if (typeof options !== "object" || options === null) {
-    const which = path === "" ? "options" : `options "${path.slice(0, -1)}"`;
-    const found = options === null ? "null" : `a ${typeof options}`;
-    throw new JechoError("ARGUMENT_INVALID", `${call}: its ${which} are an object, not ${found}`);
-  }
+  if (typeof options !== "object" || options === null)
+    throw otherKind(`${call}: ${path.slice(0, -1) || "options"}`, options, "an object");
   for (const name in options) {
     const inner = known[name];
     // Most are: a reset, say, looks no further.
@@ -41,8 +48,29 @@ function check(call: string, path: string, options: unknown, known: Names, all: 
     if (!isKnown && Object.getPrototypeOf(options) === Object.prototype)
       throw unknown(call, `${path}${name}`, all);
     const value = (options as Record<string, unknown>)[name];
-    if (isKnown && value !== undefined) check(call, `${path}${name}.`, value, inner as Names, all);
+    if (!isKnown || value === undefined) continue;
+    if (typeof inner === "string") checkKind(`${call}: ${path}${name}`, value, inner);
+    else check(call, `${path}${name}.`, value, inner as Names, all);
   }
+}
+
+/**
+ * Refuses a value of another kind.
+ *
+ * @param what whose value it is, for the message
+ * @throws JechoError `ARGUMENT_INVALID`
+ */
+export function checkKind(what: string, value: unknown, kind: string): void {
+  const fits = typeof value !== "number" || (value >= 0 && (kind !== WHOLE || value >>> 0 === value));
+  const isListed = typeof value === "string" && kind.startsWith('"');
+  if (!fits || !kind.includes(isListed ? JSON.stringify(value) : typeof value))
+    throw otherKind(what, value, kind);
+}
+
+function otherKind(what: string, value: unknown, kind: string): JechoError {
+  let found = Object(value) === value ? typeof value : String(value);
+  if (typeof value === "string") found = JSON.stringify(value.slice(0, 64));
+  return new JechoError("ARGUMENT_INVALID", `${what} is ${found}; ${kind} is wanted`);
 }
 
 function unknown(call: string, path: string, all: Names): JechoError {
@@ -56,34 +84,27 @@ export function suggestion(name: string, known: readonly string[]): string {
   const lastPart = (path: string) => path.slice(path.lastIndexOf(".") + 1);
   const word = lastPart(name);
   const nearest = known
-    .map(one => ({ one, edits: editsBetween(word, lastPart(one)) }))
-    .toSorted((a, b) => a.edits - b.edits)[0];
-  const isNear = nearest !== undefined && nearest.edits <= Math.max(1, word.length / 3);
+    .map(one => ({ one, letters: lettersBetween(word, lastPart(one)) }))
+    .toSorted((a, b) => a.letters - b.letters)[0];
+  const isNear = nearest !== undefined && nearest.letters <= Math.max(2, word.length / 3);
   return isNear ? `did you mean "${nearest.one}"?` : `there are ${known.join(", ")}`;
 }
 
 function pathsOf(known: Names, path: string): string[] {
   return Object.entries(known).flatMap(([name, inner]) => [
     `${path}${name}`,
-    ...(inner === true ? [] : pathsOf(inner, `${path}${name}.`)),
+    ...(typeof inner === "object" ? pathsOf(inner, `${path}${name}.`) : []),
   ]);
 }
 
-/** Letters to put in, take out, replace or swap with the next, whatever their case, to make the one word the other. */
-function editsBetween(from: string, to: string): number {
-  const [a, b] = [from.toLowerCase(), to.toLowerCase()];
-  let before: number[] = [];
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const replaced = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      const isSwap = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
-      const swapped = isSwap ? (before[j - 2] as number) + 1 : replaced;
-      next.push(Math.min(replaced, swapped, (row[j] as number) + 1, (next[j - 1] as number) + 1));
-    }
-    before = row;
-    row = next;
+/** Letters that one of the words has and the other has not, wherever they are, and whatever their case. */
+function lettersBetween(one: string, other: string): number {
+  const rest = [...other.toLowerCase()];
+  let lacking = 0;
+  for (const letter of one.toLowerCase()) {
+    const at = rest.indexOf(letter);
+    if (at < 0) lacking++;
+    else rest.splice(at, 1);
   }
-  return row[b.length] as number;
+  return lacking + rest.length;
 }

@@ -1,4 +1,5 @@
 import { JechoError } from "@jecho/shared";
+import { checkKind, TEXT } from "@jecho/shared/internal";
 import type { ControlRequest } from "../places/port.ts";
 import { type ObjectPort, SharedObject } from "./shared-object.ts";
 
@@ -92,6 +93,7 @@ export class SharedCopies {
     state: S,
     version: number,
   ): { object: SharedObject<S>; endpoint: number } {
+    checkKind("an object's id", id, TEXT);
     if (id.length === 0 || id.length > 64)
       throw new JechoError("OBJECT_INVALID", "an object's id has 1 to 64 characters");
     const object = new SharedObject<S>(id, state, version, this.#port);

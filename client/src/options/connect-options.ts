@@ -1,11 +1,10 @@
 import { checkAllowed } from "@jecho/modulators/internal";
 import { JechoError } from "@jecho/shared";
-import { checkOptions } from "@jecho/shared/internal";
+import { checkKind, checkOptions } from "@jecho/shared/internal";
 import type { BackoffOptions } from "../concentrator/backoff.ts";
 import type { ConcentratorOptions } from "../concentrator/parts.ts";
 import type { ConcentratorPlace } from "../places/place.ts";
 import { checkQueueOptions, type EventQueueOptions } from "../queues/queue-options.ts";
-import { mostOf } from "./open-options.ts";
 import { NEIGHBOUR } from "./option-names.ts";
 import type { ProducerModulatorOptions } from "./producer-options.ts";
 import type { Tracing } from "./tracing.ts";
@@ -115,19 +114,13 @@ export function textOf({ place, secure }: GatewayAddress): string {
 export function neighbourAddresses(neighbours: readonly Neighbour[] | undefined): GatewayAddress[] {
   return listOf("neighbours", neighbours).map(neighbour => {
     checkOptions<Neighbour>("neighbours", neighbour, NEIGHBOUR);
-    checkToken(neighbour.token);
     return parseAddress(neighbour.address);
   });
 }
 
 function listOf<T>(name: string, list: readonly T[] = []): readonly T[] {
-  if (Array.isArray(list)) return list;
-  throw new JechoError("ARGUMENT_INVALID", `${name} is a list, not a ${typeof list}`);
-}
-
-function checkToken(token: unknown): void {
-  if (["undefined", "string", "function"].includes(typeof token)) return;
-  throw new JechoError("ARGUMENT_INVALID", `token is a string or a function, not a ${typeof token}`);
+  if (!Array.isArray(list)) checkKind(name, list, "a list");
+  return list;
 }
 
 /**
@@ -138,7 +131,6 @@ function checkToken(token: unknown): void {
 export function concentratorOptions(gateway: GatewayAddress, options: ConnectOptions): ConcentratorOptions {
   checkQueueOptions(options.queue ?? {});
   checkAllowed(options.modulators?.allow);
-  checkToken(options.token);
   return {
     url: urlOf(gateway),
     others: listOf("others", options.others).map(address => urlOf(parseAddress(address))),
@@ -149,6 +141,6 @@ export function concentratorOptions(gateway: GatewayAddress, options: ConnectOpt
     modulating: options.modulating ?? "",
     hasToken: options.token !== undefined,
     isTraced: options.tracing !== undefined,
-    modulators: { ...options.modulators, most: mostOf(options.modulators?.most) },
+    modulators: { ...options.modulators, most: options.modulators?.most ?? Number.POSITIVE_INFINITY },
   };
 }

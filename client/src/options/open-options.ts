@@ -1,23 +1,19 @@
 /* What an application says, in the form in which it crosses the wire; what makes no sense is refused here. */
 import { JechoError } from "@jecho/shared";
 import {
+  checkKind,
   FROM,
   type History,
   type Place,
   type Queue,
   type SourcePlace,
+  TEXT,
   WHEN_FULL,
+  WHOLE,
 } from "@jecho/shared/internal";
 import { sourcePlaces } from "../consumer/handled-sources.ts";
 import type { EventPlace, QueueOptions, SubscribeOptions } from "./consumer-options.ts";
 import type { HistoryOptions } from "./producer-options.ts";
-
-/** @throws JechoError `ARGUMENT_INVALID` */
-export function mostOf(most = Number.POSITIVE_INFINITY): number {
-  if (!(most >= 0))
-    throw new JechoError("ARGUMENT_INVALID", `modulators.most is ${most}, not a number of at least 0`);
-  return most;
-}
 
 /** @throws JechoError `ARGUMENT_INVALID` */
 export function historyOf({
@@ -27,31 +23,23 @@ export function historyOf({
   onDemand = false,
   durable = false,
 }: HistoryOptions = {}): History {
-  for (const [name, bound] of Object.entries({ events, seconds })) {
-    if (!Number.isFinite(bound) || bound < 0)
-      throw new JechoError("ARGUMENT_INVALID", `history.${name} is ${bound}, not a number of at least 0`);
-  }
+  if (seconds === Number.POSITIVE_INFINITY)
+    throw new JechoError("ARGUMENT_INVALID", "history.seconds is Infinity; a history has bounds");
   if (durable && events === 0 && seconds === 0 && !latest)
     throw new JechoError(
       "ARGUMENT_INVALID",
       "history.durable is of a history, which has events, seconds or latest",
     );
-  return { events: Math.floor(events), seconds, latest, onDemand, durable };
+  return { events, seconds, latest, onDemand, durable };
 }
 
-/** @throws JechoError `ARGUMENT_INVALID` */
 export function queueOf({ whenFull = "drop-oldest", limitBytes = 0 }: QueueOptions = {}): Queue {
-  const policy = WHEN_FULL[whenFull] as number | undefined;
-  if (policy === undefined)
-    throw new JechoError(
-      "ARGUMENT_INVALID",
-      `queue.whenFull of a consumer is one of ${Object.keys(WHEN_FULL).join(", ")}, not ${whenFull}`,
-    );
-  return { whenFull: policy, limitBytes };
+  return { whenFull: WHEN_FULL[whenFull], limitBytes };
 }
 
 /** @throws JechoError `ARGUMENT_INVALID` */
 export function labelOf(label = ""): string {
+  checkKind("label", label, TEXT);
   if (label.length > 1024) throw new JechoError("ARGUMENT_INVALID", "a label has at most 1,024 characters");
   return label;
 }
@@ -72,8 +60,6 @@ export function formerOf({ from }: SubscribeOptions): { sources: SourcePlace[]; 
  * @returns undefined for a consumer that begins now @throws JechoError `ARGUMENT_INVALID`
  */
 export function placeOf({ from = "now", speed = 0 }: SubscribeOptions): Place | undefined {
-  if (!(speed >= 0))
-    throw new JechoError("ARGUMENT_INVALID", `speed is ${speed}, not a number of at least 0`);
   const place = {
     from: FROM.now as number,
     epoch: 0,
@@ -83,17 +69,14 @@ export function placeOf({ from = "now", speed = 0 }: SubscribeOptions): Place | 
   };
   if (from === "now") return undefined;
   if (from === "last") return { ...place, from: FROM.last };
-  if (from instanceof Date) {
-    const at = from.getTime();
-    if (Number.isNaN(at)) throw new JechoError("ARGUMENT_INVALID", "from is an invalid date");
-    return { ...place, from: FROM.time, at };
-  }
-  const seq = typeof from === "object" ? from.seq : from;
-  if (!Number.isSafeInteger(seq) || seq < 0)
+  if (from instanceof Date && !Number.isNaN(+from)) return { ...place, from: FROM.time, at: +from };
+  const { seq, epoch } = (typeof from === "number" ? { seq: from } : (from ?? {})) as Partial<EventPlace>;
+  if (seq === undefined || !Number.isSafeInteger(seq) || seq < 0)
     throw new JechoError(
       "ARGUMENT_INVALID",
-      `from is ${seq}; "now", "last", a sequence number, a consumer's place or a Date is wanted`,
+      `from is ${seq ?? from}; "now", "last", a sequence number, a consumer's place or a Date is wanted`,
     );
-  if (typeof from === "object") return { ...place, from: FROM.resume, epoch: from.epoch, seq: BigInt(seq) };
-  return { ...place, from: FROM.seq, seq: BigInt(from) };
+  if (typeof from === "number") return { ...place, from: FROM.seq, seq: BigInt(seq) };
+  checkKind("from.epoch", epoch, WHOLE);
+  return { ...place, from: FROM.resume, epoch: epoch as number, seq: BigInt(seq) };
 }

@@ -27,11 +27,6 @@ export function openPort(
   options: ConcentratorOptions,
   listener: PortListener,
 ): Port {
-  if (!Object.hasOwn(FALLBACKS, place))
-    throw new JechoError(
-      "ARGUMENT_INVALID",
-      `place is one of ${Object.keys(FALLBACKS).join(", ")}, not ${place}`,
-    );
   return new PlacedPort(FALLBACKS[place], options, listener);
 }
 

@@ -1,7 +1,6 @@
 import { JechoError } from "@jecho/shared";
 
 export const DEFAULT_BYTES = 8 << 20;
-const WHEN_FULL: readonly EventQueueOptions["whenFull"][] = ["error", "drop-oldest", "block"];
 
 /** The queue between those who raise events and the connection. */
 export interface EventQueueOptions {
@@ -23,16 +22,11 @@ export interface EventQueueOptions {
 }
 
 /** @throws JechoError `ARGUMENT_INVALID` where the options are none */
-export function checkQueueOptions({ bytes = DEFAULT_BYTES, whenFull = "error" }: EventQueueOptions): void {
+export function checkQueueOptions({ bytes = DEFAULT_BYTES }: EventQueueOptions): void {
   if (!Number.isSafeInteger(bytes) || bytes < 64 || bytes > 2 ** 30 || !Number.isInteger(Math.log2(bytes))) {
     throw new JechoError(
       "ARGUMENT_INVALID",
       `a queue of ${bytes} bytes; it takes a power of two from 64 to 2^30`,
     );
   }
-  if (!WHEN_FULL.includes(whenFull))
-    throw new JechoError(
-      "ARGUMENT_INVALID",
-      `queue.whenFull of a producer is one of ${WHEN_FULL.join(", ")}, not ${whenFull}`,
-    );
 }

@@ -1,6 +1,6 @@
 import { type ErrorCode, JechoError, Type } from "@jecho/shared";
 import type { Inheritance as InheritanceFrame, Overview } from "@jecho/shared/internal";
-import { checkOptions } from "@jecho/shared/internal";
+import { checkKind, checkOptions, TEXT } from "@jecho/shared/internal";
 import { EventChannel } from "../channel/channel.ts";
 import { type Codec, isCodec } from "../channel/codec.ts";
 import { type EndpointSession, Opener } from "../channel/opener.ts";
@@ -176,7 +176,8 @@ export class Session {
    *
    * @throws JechoError `TYPE_UNKNOWN`, or what ended the connection
    */
-  type(token: bigint): Promise<Type> {
+  async type(token: bigint): Promise<Type> {
+    checkKind("token", token, "a bigint");
     return this.#types.fetch(token);
   }
 
@@ -305,6 +306,7 @@ export class Session {
    * @throws JechoError `RIGHT_MISSING`, `CONNECTION_LOST`, `CLOSED`
    */
   async kick(subject: string): Promise<number> {
+    checkKind("subject", subject, TEXT);
     await this.ready();
     return ((await this.#ask({ kick: subject })) as { connections: number }).connections;
   }
@@ -316,6 +318,7 @@ export class Session {
    * @throws JechoError `RIGHT_MISSING`, `ARGUMENT_INVALID` where that is no pattern, `CONNECTION_LOST`, `CLOSED`
    */
   async overview(pattern = "**"): Promise<GatewayOverview> {
+    checkKind("pattern", pattern, TEXT);
     await this.ready();
     const { overview } = (await this.#ask({ overview: pattern })) as { overview: Overview };
     const { overviewOf } = await import("./overview.ts");

@@ -1,5 +1,5 @@
 import { JechoError } from "@jecho/shared";
-import { unplainIn } from "@jecho/shared/internal";
+import { checkKind, TEXT, unplainIn } from "@jecho/shared/internal";
 import { sha256 } from "@noble/hashes/sha2.js";
 
 /** Plain data, as JSON carries it. */
@@ -106,7 +106,7 @@ export function modulatorTable(modulator: Modulator, capabilities: readonly stri
     throw new JechoError(
       "MODULATOR_INVALID",
       Object.hasOwn(modulator, "modulator")
-        ? "this is a pair of a modulator and its demodulator: subscribe(handler, pair) takes it as it is, or { ...pair, label } with options"
+        ? "this is a pair of modulator and demodulator: subscribe(handler, pair) takes it, or { ...pair, label }"
         : "a modulator has the text of its source: modulatorFrom() makes one of a function, a class or a text",
     );
   const unknown = lazy.find(name => !Object.hasOwn(objects, name));
@@ -114,8 +114,8 @@ export function modulatorTable(modulator: Modulator, capabilities: readonly stri
     throw new JechoError("ARGUMENT_INVALID", `"${unknown}" is lazy, but no object of the modulator's`);
   const unplain = unplainIn(parameters, "parameters");
   if (unplain !== undefined) throw new JechoError("PARAMETERS_INVALID", unplain);
-  if (key !== undefined && typeof key !== "string")
-    throw new JechoError("ARGUMENT_INVALID", `a modulator's key is a string, not a ${typeof key}`);
+  if (key !== undefined) checkKind("a modulator's key", key, TEXT);
+  for (const [name, { id }] of Object.entries(objects)) checkKind(`objects.${name}.id`, id, TEXT);
   if (!Array.isArray(capabilities) || !capabilities.every(each => typeof each === "string"))
     throw new JechoError("ARGUMENT_INVALID", 'capabilities are a list of names, such as ["steer"]');
   const parametersText = canonicalJson(parameters);

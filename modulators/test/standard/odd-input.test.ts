@@ -144,8 +144,8 @@ test.for<[string, (options: never) => unknown, string]>([
     expect(() => make({ colour: 1 } as never)).toThrow(
       expect.objectContaining({ message: expect.stringMatching(`no option "colour"; there are .*${known}`) }),
     );
-    expect(() => make(null as never)).toThrow(refusal(`${name}(): its options are an object, not null`));
-    expect(() => make(10 as never)).toThrow(refusal(`${name}(): its options are an object, not a number`));
+    expect(() => make(null as never)).toThrow(refusal(`${name}(): options is null; an object is wanted`));
+    expect(() => make(10 as never)).toThrow(refusal(`${name}(): options is 10; an object is wanted`));
   },
 );
 
