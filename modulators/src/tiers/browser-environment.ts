@@ -1,6 +1,7 @@
 /** Runs modulators in a page. */
 import { type ModulatorOptions, ModulatorEnvironment as SharedEnvironment } from "./environment.ts";
 import type { Lenders } from "./hosted/lent-worker.ts";
+import { startLent } from "./hosted/loan.ts";
 import { type LoadSource, PageHost } from "./hosted/page-host.ts";
 import { type StartWorker, workerCarrier } from "./hosted/worker-carrier.ts";
 import type { HostClock } from "./periods.ts";
@@ -26,7 +27,7 @@ export class ModulatorEnvironment extends SharedEnvironment {
   constructor(options: ModulatorOptions, events: TierEvents, clock?: HostClock, ways: HostWays = {}) {
     const { lenders, loadSource } = ways;
     const start =
-      typeof Worker === "undefined" && lenders !== undefined ? lenders.start : startWorker(loadSource);
+      typeof Worker === "undefined" && lenders !== undefined ? startLent(lenders) : startWorker(loadSource);
     super({ carrier: workerCarrier(start), compile: () => undefined, clock }, options, events);
   }
 }
