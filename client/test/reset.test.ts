@@ -1,7 +1,7 @@
-import { connect, type Modulator } from "@jecho/client";
+import { connect, type Modulator, type } from "@jecho/client";
 import { startCutter } from "@jecho/e2e/cutter";
 import { expect, inject, test } from "vitest";
-import { Inbox, startRig, Tick, whenState } from "./rig.ts";
+import { Inbox, numbersOf, startRig, Tick, whenState } from "./rig.ts";
 
 /** Lets everything through, marked with its name. */
 const marks = (name: string): Modulator => ({
@@ -11,6 +11,12 @@ export default class extends FifoModulator {
 }`,
   parameters: name,
 });
+
+/** Lets everything through, whatever its type. */
+const PASSES = `import { FifoModulator } from "jecho:moe";
+export default class extends FifoModulator {
+  enqueue(event) { if (event.n > 0) super.enqueue(event); }
+}`;
 
 test("MOE-8: while events stream, the new pair's events follow the old one's, each producer's of each pair in order", async () => {
   await using rig = await startRig();
@@ -399,5 +405,80 @@ test.each(["with the producer", "elsewhere"])(
     await published;
     expect([result, ...ended]).toEqual([1, "new", "old"]);
     await expect.poll(() => producer.demand.derived.map(({ parameters }) => parameters)).toEqual(["new"]);
+  },
+);
+
+test.each([
+  ["plain", undefined],
+  ["modulated", marks("")],
+])(
+  "MOE-8: events that wait at the gateway come to a %s consumer that changes its demodulator",
+  async (_, modulator) => {
+    await using rig = await startRig();
+    const [producing, consuming] = [rig.session(), rig.session()];
+    const producer = await producing.channel("a", Tick).produce();
+    const got = new Inbox<number>();
+    const held = Promise.withResolvers<void>();
+    const pair = modulator === undefined ? {} : { modulator };
+    const handler = async ({ n }: { n: number }) => {
+      got.put(n);
+      await held.promise;
+    };
+    const consumer = await consuming.channel("a", Tick).subscribe(handler, { ...pair, inboxEvents: 1 });
+    await expect.poll(() => producer.demand.total).toBe(1);
+    producer.publish({ n: 1, note: "" });
+    await got.take(1);
+    // The gateway has heard by its answer that the consumer takes no more for now.
+    await consuming.overview();
+    for (let n = 2; n <= 50; n++) producer.publish({ n, note: "" });
+    await producing.flush();
+    await consumer.reset({ ...pair, demodulator: { push: (event, emit) => emit(event) } });
+    held.resolve();
+    for (let n = 51; n <= 60; n++) producer.publish({ n, note: "" });
+    expect(await got.take(60)).toEqual(Array.from({ length: 60 }, (_, i) => i + 1));
+    expect(consumer.stats.missed).toBe(0);
+  },
+);
+
+const Block = type("Block", { n: "uint32", payload: "uint8[]" });
+const PAYLOAD = new Uint8Array(32 << 10);
+
+test.each([
+  ["none", undefined],
+  ["a neighbour's", { source: PASSES, parameters: "neighbour" }],
+])(
+  "MOE-8: a consumer whose process does not keep up goes on with %s, and loses nothing",
+  async (_, modulator) => {
+    await using rig = await startRig();
+    await using cutter = await startCutter(rig.gateway.address);
+    await using slow = connect(cutter.address);
+    const quick = await numbersOf(rig, "a", Block);
+    const producer = await rig.session().channel("a", Block).produce();
+    const next = modulator === undefined ? {} : { modulator };
+    const queue = { limitBytes: 64 << 20 };
+    const seen = new Set<number>();
+    await slow.channel("a", Block).subscribe(() => {}, { ...next, queue });
+    const consumer = await slow
+      .channel("a", Block)
+      .subscribe(({ n }) => void seen.add(n), { modulator: { source: PASSES }, queue });
+    await expect.poll(() => producer.demand.total).toBe(3);
+    let raised = 0;
+    const raise = async (until: number): Promise<void> => {
+      while (raised < until) {
+        producer.publish({ n: ++raised, payload: PAYLOAD });
+        if (raised % 10 === 0) await quick.take(raised);
+      }
+    };
+    await raise(10);
+    await expect.poll(() => seen.size).toBe(10);
+    cutter.stall();
+    // More than the connection holds.
+    await raise(200);
+    const reset = consumer.reset(next);
+    cutter.flow();
+    await reset;
+    await raise(220);
+    await expect.poll(() => seen.has(220)).toBe(true);
+    expect([seen.size, consumer.stats.missed]).toEqual([220, 0]);
   },
 );

@@ -326,3 +326,31 @@ test.each(["with the producer", "elsewhere"])(
     expect(result).toBe(1);
   },
 );
+
+test.each(["a second consumer comes", "its consumer changes its demodulator"])(
+  "SYNC-1: a synchronous event that waits at the gateway while %s is acknowledged by the one that handled it",
+  async what => {
+    await using rig = await startRig();
+    const [producing, consuming] = [rig.session(), rig.session()];
+    const producer = await producing.channel("a", Tick).produce();
+    const channel = consuming.channel("a", Tick);
+    const held = Promise.withResolvers<void>();
+    const got = new Inbox<number>();
+    const handler = async ({ n }: { n: number }) => {
+      got.put(n);
+      await held.promise;
+    };
+    const consumer = await channel.subscribe(handler, { inboxEvents: 1 });
+    await expect.poll(() => producer.demand.total).toBe(1);
+    producer.publish({ n: 1, note: "" });
+    await got.take(1);
+    // The gateway has heard by its answer that the consumer takes no more for now.
+    await consuming.overview();
+    const handled = producer.publishSync({ n: 2, note: "" }, { timeoutMs: 60_000 });
+    await producing.flush();
+    if (what === "a second consumer comes") await channel.subscribe(() => {});
+    else await consumer.reset({ demodulator: { push: (event, emit) => emit(event) } });
+    held.resolve();
+    expect(await handled).toBe(1);
+  },
+);

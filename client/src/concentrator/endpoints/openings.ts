@@ -189,11 +189,14 @@ export class Openings {
     if (old?.change !== undefined)
       consumer.takeReset(old.change.reset, !isPastLeft, old.channelNumber === opened.channel);
     if (old !== undefined) consumer.waiting.take();
-    consumer.epoch = opened.epoch;
-    consumer.seq = Number(opened.seq) - 1;
-    // A run is sent whole. The newest events of each key, which a first opening may ask for, are older than those that follow them.
-    const beginsOlder = newest || (!comesBack && consumer.from?.from === FROM.last);
-    consumer.fromSeq = beginsOlder ? 0 : Number(opened.seq);
+    // The answer may have passed events of the channel that the consumer is on already.
+    if (isPastLeft || old?.channelNumber !== opened.channel) {
+      consumer.epoch = opened.epoch;
+      consumer.seq = Number(opened.seq) - 1;
+      // A run is sent whole. The newest events of each key, which a first opening may ask for, are older than those that follow them.
+      const beginsOlder = newest || (!comesBack && consumer.from?.from === FROM.last);
+      consumer.fromSeq = beginsOlder ? 0 : Number(opened.seq);
+    }
     consumer.become(placed(opened, comesBack));
     // One that comes back makes what the gateway says.
     const lacks = opened.past || (!comesBack && this.#production?.lacksPast(consumer, opened));

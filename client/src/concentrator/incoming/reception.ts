@@ -211,6 +211,8 @@ export class Reception {
     hand: (copy: EventsFrame) => void,
   ): void {
     const { successor } = entry;
+    // Another consumer's events, which the gateway's answer has passed.
+    if (frame.seq !== 0 && successor !== undefined && frame.seq < successor.opened.seq) return;
     const copy = frame.copy();
     copy.forgetSync();
     if (of !== undefined)
@@ -264,19 +266,23 @@ export class Reception {
   /** @param had number of events at the run's beginning that were sent before the consumer was there */
   #handOrWait(entry: ConsumerEndpoint, frame: EventsFrame, of: Counting | undefined, had: number): void {
     if (entry.past === undefined) return this.#hand(entry, frame, of, had);
-    if (had >= frame.count) return;
-    entry.past.begins({ of, raised: frame.raised - 1, through: frame.after });
     // Producers do not wait for a past, which may take long.
     this.#skip(entry, frame);
+    if (had >= frame.count) return;
+    entry.past.begins({ of, raised: frame.raised - 1, through: frame.after });
     const copy = frame.copy();
     copy.forgetSync();
     this.#handLater(entry, copy, of, had);
   }
 
-  /** Nobody waits until this consumer has handled the run. */
-  #skip(entry: ConsumerEndpoint, { channel, producer, raised, count, isSync }: EventsFrame): void {
+  /** Nobody waits until this consumer has handled the run, or its first events. */
+  #skip(
+    entry: ConsumerEndpoint,
+    { channel, producer, raised, count, isSync }: EventsFrame,
+    skipped = count,
+  ): void {
     if (!isSync) return;
-    for (let i = 0; i < count; i++)
+    for (let i = 0; i < skipped; i++)
       this.#synchronous.handled(entry, channel, producer, raised + i, NOT_HANDLED);
   }
 
@@ -296,6 +302,7 @@ export class Reception {
       if (missing > 0 && entry.isApplications) this.#missing(entry, missing);
       had = Math.max(had, counted.had);
     }
+    this.#skip(entry, frame, Math.min(had, frame.count));
     if (had >= frame.count) return;
     if (entry.isApplications) {
       if (of !== undefined) nameSource(entry, frame.producer, of, frame.raised + had - 1, frame.after);
