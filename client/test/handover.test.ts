@@ -2,7 +2,7 @@ import { connect, type Session, type View, viewFilter } from "@jecho/client";
 import { describe, expect, test } from "vitest";
 import { openHungProducer } from "./hung-producer.ts";
 import { PATIENT_GATEWAY } from "./patient.ts";
-import { Inbox, startRig, Tick, whenState } from "./rig.ts";
+import { Inbox, startRig, Tick, whenLater, whenState } from "./rig.ts";
 
 const numbers = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, i) => from + i);
 const EVERY_OTHER = `import { FifoModulator } from "jecho:moe";
@@ -101,6 +101,31 @@ describe("HAND-2: a subscription that is not open yet", () => {
     await opening;
     expect(first.status.state).toBe("live");
   });
+});
+
+test("HAND-2: a session with a consumer whose past is being made stays with the first device; the second one is told", async () => {
+  await using rig = await startRig();
+  const producing = rig.session();
+  const producer = await producing.channel("a", Tick).produce({ history: { events: 100 } });
+  for (const n of [0, 2]) {
+    producer.publish({ n, note: "" });
+    await producing.flush();
+    await whenLater(20);
+  }
+  const first = rig.session();
+  const seen = new Inbox<number>();
+  const source = EVERY_OTHER.replace("this.moe.objects.view.step", "2");
+  // The second event of its past is due in five hours.
+  await first
+    .channel("a", Tick)
+    .subscribe(({ n }) => seen.put(n), { modulator: { source }, from: 1, speed: 1e-6 });
+  const { token } = await first.handover();
+  const second = rig.session({ handover: token });
+  await expect(second.inheritance()).rejects.toMatchObject({
+    code: "HANDOVER_INVALID",
+    message: expect.stringContaining("1 of the session's"),
+  });
+  expect(first.status.state).toBe("live");
 });
 
 test("HAND-2: the first device is told", async () => {

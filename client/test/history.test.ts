@@ -157,6 +157,27 @@ test("DEL-4: events of a consumer's own process that wait for a past come, where
   expect(consumer.status.replaying).toBeUndefined();
 });
 
+test("HIST-3: the newest event comes though the connection broke before it was there", async () => {
+  await using rig = await startRig();
+  await using way = await startCutter(rig.gateway.address);
+  const Large = type("Large", { n: "uint32", payload: "uint8[]" });
+  const producing = rig.session();
+  const producer = await producing.channel("a", Large).produce({ history: { events: 10 } });
+  for (let n = 1; n <= 3; n++) producer.publish({ n, payload: new Uint8Array(400_000) });
+  await producing.flush();
+  await using session = connect(way.address, { place, backoff: { firstMs: 20, mostMs: 100 } });
+  await session.ready();
+  way.slow(100_000);
+  const seen = new Inbox<number>();
+  const consumer = await session.channel("a", Large).subscribe(({ n }) => seen.put(n), { from: "last" });
+  const broken = whenState(consumer, "reconnecting");
+  way.cut();
+  await broken;
+  way.slow(Number.POSITIVE_INFINITY);
+  expect(await seen.take(1)).toEqual([3]);
+  expect(consumer.stats.missed).toBe(0);
+});
+
 test("HIST-4: while the past comes, the consumer's status says so", async () => {
   await using rig = await startRig();
   const producing = rig.session();

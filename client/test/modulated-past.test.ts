@@ -1,13 +1,13 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { connect, type SubscribeOptions } from "@jecho/client";
+import { connect, type EventPlace, type SubscribeOptions } from "@jecho/client";
 import { startCutter } from "@jecho/e2e/cutter";
 import { createGateway } from "@jecho/server";
 import { describe, expect, inject, test } from "vitest";
 
 import { numbered, PLACES, rigAt } from "./placement-rig.ts";
-import { Inbox, numbersOf, type Rig, startRig, Tick, whenLater, whenState } from "./rig.ts";
+import { Inbox, numbersOf, PATIENT, type Rig, startRig, Tick, whenLater, whenState } from "./rig.ts";
 
 const QUICK = { backoff: { firstMs: 20, mostMs: 100 }, place: inject("place") };
 
@@ -295,6 +295,64 @@ test("HIST-7: the past goes on where its connection broke", async () => {
   await raise(100, 200);
   expect(await seen.take(101)).toEqual(evens(0, 200));
   expect(consumer.stats.missed).toBe(0);
+});
+
+test("HIST-7: a connection that is gone for longer than output is kept begins the rest of its past anew", async () => {
+  await using rig = await startRig({ resumeWindowMs: 50 });
+  await using way = await startCutter(rig.gateway.address);
+  const producing = rig.session();
+  const producer = await producing.channel("a", Tick).produce({ history: { events: 1000 } });
+  const raise = async (from: number, to: number): Promise<void> => {
+    for (let n = from; n <= to; n++) producer.publish({ n, note: "" });
+    await producing.flush();
+  };
+  for (let n = 1; n <= 10; n++) {
+    await raise(n, n);
+    await whenLater(100);
+  }
+  await using session = connect(way.address, { ...QUICK, name: "away", modulators: PATIENT });
+  const seen = new Inbox<number>();
+  const consumer = await session
+    .channel("a", Tick)
+    .subscribe(({ n }) => seen.put(n), { from: 1, modulator: EVEN, speed: 0.125 });
+  await seen.take(1);
+  // These wait for the past, which ends before them.
+  await raise(11, 20);
+  way.part();
+  await whenState(consumer, "reconnecting");
+  await expect.poll(() => producer.demand.derived).toEqual([]);
+  await raise(21, 30);
+  way.join();
+  await whenState(consumer, "live");
+  await raise(31, 40);
+  expect(await seen.take(20)).toEqual(evens(1, 40));
+  expect(consumer.stats.missed).toBe(0);
+});
+
+test("HIST-7: in the middle of a past a consumer's place is behind what was made of it, beside another consumer", async () => {
+  await using rig = await rigAt("consumer");
+  const { raise } = await producing(rig, rig.producing);
+  for (let n = 0; n < 20; n += 2) {
+    await raise(n, n + 1);
+    await whenLater(20);
+  }
+  const session = rig.session();
+  const beside = new Inbox<number>();
+  await session.channel("a", Tick).subscribe(({ n }) => beside.put(n), { modulator: EVEN });
+  const first = new Inbox<number>();
+  const consumer = await session
+    .channel("a", Tick)
+    .subscribe(({ n }) => first.put(n), { modulator: EVEN, from: 1, speed: 0.125 });
+  await raise(20, 29);
+  await beside.take(5);
+  await first.take(2);
+  const { place } = consumer;
+  await consumer.close();
+  const had = first.all.length;
+  const { seen, missed } = await reading(rig, { from: place as EventPlace });
+  await raise(30, 40);
+  expect([...first.all, ...(await seen.take(21 - had))]).toEqual(evens(0, 40));
+  expect(missed).toEqual([]);
 });
 
 test("HIST-7: behind a named derived channel, the past is that of the channel", async () => {

@@ -2,7 +2,7 @@ import { connect, type EventPlace, type Modulator, type QueueOptions, type } fro
 import { startCutter } from "@jecho/e2e/cutter";
 import { describe, expect, test } from "vitest";
 import { PLACES, rigAt } from "./placement-rig.ts";
-import { Inbox, numbersOf, type Rig, startRig, untilFull } from "./rig.ts";
+import { Inbox, numbersOf, type Rig, startRig, Tick, untilFull, whenLater } from "./rig.ts";
 
 const Block = type("Block", { n: "uint32", key: "uint32", payload: "uint8[]" });
 const PAYLOAD = new Uint8Array(32 * 1024);
@@ -438,4 +438,34 @@ export default class extends FifoModulator {
     expect(dropped).toBe(missed);
     await slowSession.close();
   });
+});
+
+test("SLOW-1: a consumer that says during its past that it takes no more is sent nothing live until it does", async () => {
+  await using rig = await startRig();
+  const [producing, consuming] = [rig.session(), rig.session()];
+  const producer = await producing.channel("a", Tick).produce({ history: { events: 100 } });
+  for (let n = 1; n <= 10; n++) {
+    producer.publish({ n, note: "" });
+    await producing.flush();
+    await whenLater(20);
+  }
+  const held = Promise.withResolvers<void>();
+  const seen = new Inbox<number>();
+  const handler = async ({ n }: { n: number }) => {
+    seen.put(n);
+    await held.promise;
+  };
+  const consumer = await consuming
+    .channel("a", Tick)
+    .subscribe(handler, { from: 1, speed: 1, inboxEvents: 1 });
+  await seen.take(10);
+  await expect.poll(() => consumer.status.replaying).not.toBe(true);
+  // The gateway has heard by its answer that the consumer takes no more for now.
+  await consuming.overview();
+  for (let n = 11; n <= 20; n++) producer.publish({ n, note: "" });
+  await producing.flush();
+  await consuming.overview();
+  expect(seen.all).toHaveLength(10);
+  held.resolve();
+  await seen.take(20);
 });

@@ -62,7 +62,10 @@ export class SessionHandovers {
     const left = unopened(yielding.port).length;
     if (left === 0) return this.#yield(yielding);
     this.#drop(yielding);
-    this.#refuse(yielding.request, `${left} of the session's consumers and objects are not open yet`);
+    this.#refuse(
+      yielding.request,
+      `${left} of the session's consumers and objects are not open, or have not had their past yet`,
+    );
   }
 
   /** Ends the session, and tells the gateway its positions. Other sessions go on. */
@@ -118,8 +121,12 @@ export class SessionHandovers {
   }
 }
 
-/** Consumers and objects of a session that the gateway does not know as open. */
+/** Consumers and objects of a session that the gateway does not know as open, and consumers whose past is still being made: no place says how far that is. */
 function unopened(port: PortEnd): Endpoint[] {
   const all = Array.from(port.endpoints, ([, endpoint]) => endpoint);
-  return all.filter(({ is, open }) => is !== "producer" && open === undefined);
+  return all.filter(
+    endpoint =>
+      endpoint.is !== "producer" &&
+      (endpoint.open === undefined || (endpoint.is === "consumer" && endpoint.past !== undefined)),
+  );
 }

@@ -18,9 +18,9 @@ export function recoveredOf({ recovered, unknown }: ConsumerOpened): boolean | u
   return unknown ? undefined : recovered;
 }
 
-/** Whether the consumer has rested and wants only the newest of the events since. */
-export function wantsNewest({ queue }: ConsumerEndpoint, after: New | Away | Resting): boolean {
-  return after.is === "resting" && queue.whenFull === WHEN_FULL.latest;
+/** Whether the consumer has rested and wants only the newest of the events since, or has not had the newest, with which it begins. */
+export function wantsNewest({ queue, isOwedNewest }: ConsumerEndpoint, after: New | Away | Resting): boolean {
+  return isOwedNewest || (after.is === "resting" && queue.whenFull === WHEN_FULL.latest);
 }
 
 /**

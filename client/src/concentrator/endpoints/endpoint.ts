@@ -233,6 +233,8 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
   successor: Successor | undefined;
   /** Runs and positions that wait for the past. */
   readonly waiting = new Postponed();
+  /** Whether the newest event, with which it begins, is still to come. */
+  isOwedNewest = false;
   /** The source that was named to its application last, for each producer's number and urgency. */
   readonly named = new Map<number, TrackedSource>();
   /** Events that the gateway dropped and that have not been told as missing yet. */

@@ -196,9 +196,14 @@ export class Openings {
       // A run is sent whole. The newest events of each key, which a first opening may ask for, are older than those that follow them.
       const beginsOlder = newest || (!comesBack && consumer.from?.from === FROM.last);
       consumer.fromSeq = beginsOlder ? 0 : Number(opened.seq);
+      consumer.isOwedNewest = beginsOlder && opened.replay !== 0;
     }
     consumer.become(placed(opened, comesBack));
-    // One that comes back makes what the gateway says.
+    // One that comes back makes what the gateway says, from its place on.
+    if (opened.past) {
+      consumer.past?.end();
+      consumer.waiting.take();
+    }
     const lacks = opened.past || (!comesBack && this.#production?.lacksPast(consumer, opened));
     const past = lacks && state.is === "asked" && consumer.past === undefined;
     if (old !== undefined) this.#consumerLeft(old.channelNumber);
@@ -324,6 +329,8 @@ export class Openings {
     if (consumer?.state.is !== "replaying" || consumer.state.replay !== replay) return;
     const { channelNumber, epoch, change } = consumer.state;
     consumer.become({ is: "live", number, channelNumber, epoch, change });
+    this.#flow.listens(channelNumber);
+    consumer.isOwedNewest = false;
     // Nobody is sent a past who is not owed it.
     this.#listens(consumer, true);
     if (consumer.past === undefined) consumer.listener.notify({ is: "replayed", endpoint: consumer.id });

@@ -82,6 +82,11 @@ export class Flow implements ConsumerIndexes {
     else this.#tellIfWaiting(channelNumber);
   }
 
+  /** A consumer has had its past, and listens from now on: what was told of the channel before was of no listener. */
+  listens(channel: number): void {
+    if (this.#waiting.delete(channel)) this.#tell(channel);
+  }
+
   /** A consumer has left this channel: its remaining consumers decide whether its events wait. */
   left(channel: number): void {
     this.#tellIfWaiting(channel);

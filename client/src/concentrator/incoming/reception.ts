@@ -246,7 +246,8 @@ export class Reception {
       this.#later(entry, frame, lane, copy => this.#handTo(entry, copy, lane, 0));
     // All sources are named first, for one message may carry the run for several consumers.
     if (takers.length > 1)
-      for (const entry of takers) nameSource(entry, frame.producer, lane, frame.raised - 1, frame.after);
+      for (const entry of takers)
+        if (entry.past === undefined) nameSource(entry, frame.producer, lane, frame.raised - 1, frame.after);
     for (const entry of takers) this.#handTo(entry, frame, lane, 0);
   }
 
