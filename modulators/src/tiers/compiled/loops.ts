@@ -19,6 +19,7 @@ import {
   type IntRange,
   intOf,
   type KnownNumber,
+  type KnownValue,
   MOST_INT,
   numberOf,
   wide,
@@ -33,6 +34,9 @@ const MOST_ROUNDS = 65_536;
 const MOST_UNSURE_ROUNDS = 256;
 /** Rounds that no loop runs which counts them: it has run out of steps by then. */
 const MOST_COUNTED = 1 << 23;
+
+/** Values whose parts no loop changes: fields and lists of the modulator's own change under all of their names. */
+const UNCHANGED: ReadonlySet<KnownValue["is"]> = new Set(["data", "event", "object", "plain", "vector"]);
 
 /** The parts of a loop that runs as long as its test holds. */
 interface LoopParts {
@@ -63,12 +67,13 @@ export abstract class LoopChecker extends FunctionChecker {
     const { id } = declared;
     const list = this.value(right, place);
     if (list.is !== "vector") return refuse(right, `a loop over ${nameOf(list)} is not compiled`);
-    return this.loopOver(list.vector, node, (element, _, next, done) => {
+    const loop = this.loopOver(list.vector, node, (element, _, next, done) => {
       const scope = new CodeScope(place.scope);
       const bound = this.bind(id, element, scope, left.kind === "const");
       const inside = { ...place, scope, loops: place.loops + 1, breaks: done, continues: next };
       return [...bound, ...this.branch(node.body, inside).code];
     });
+    return [...list.effects, ...loop];
   }
 
   /** A loop that is written in full: one that counts, or any other one. */
@@ -189,12 +194,9 @@ export abstract class LoopChecker extends FunctionChecker {
       const binding = scope.find(node.name);
       return binding?.is === "constant" || binding?.is === "counter";
     }
-    return (
-      node.type === "MemberExpression" &&
-      !node.computed &&
-      node.object.type === "Identifier" &&
-      scope.find(node.object.name)?.is === "constant"
-    );
+    if (node.type !== "MemberExpression" || node.computed || node.object.type !== "Identifier") return false;
+    const of = scope.find(node.object.name);
+    return of?.is === "constant" && UNCHANGED.has(of.value.is);
   }
 }
 
