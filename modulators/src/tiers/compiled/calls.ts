@@ -68,6 +68,9 @@ export abstract class CallChecker extends ArrayChecker {
     return this.#called(this.value(callee, place), node, place);
   }
 
+  /** Whether what is checked stands beside the class: it is run again for each run of events, and has to come out the same. */
+  protected isBeside = false;
+
   /** Names that methods see. */
   protected abstract readonly methodScope: CodeScope;
 
@@ -115,6 +118,8 @@ export abstract class CallChecker extends ArrayChecker {
       return isExact ? this.sure(number, node) : number;
     });
     if (name.endsWith(".of")) return this.numbers(name.slice(0, -".of".length) as NumberArray, args);
+    if (name === "Math.random" && this.isBeside)
+      return refuse(node, "a random number beside the class is not compiled");
     const result = callBuiltin(name, args);
     return typeof result === "string" ? refuse(node, result) : result;
   }

@@ -199,7 +199,7 @@ function checkOnce(
         ? nothing("undefined")
         : checker.value(node, { scope: inner, hasThis: true, loops: 1 });
     const kind = made?.kind ?? learned.get(name) ?? container ?? firstKind(value);
-    if (kind === undefined && value.is !== "nothing")
+    if (kind === undefined && (value.is !== "nothing" || value.name === "null"))
       return refuse(
         node as Node,
         `the field "${name}" is compiled where it begins as a number, true, false, undefined, a typed array, [], new Map() or new Set()`,
@@ -213,9 +213,10 @@ function checkOnce(
     else if (container !== undefined) {
       const [global] = field.globals as [CodeGlobal];
       init.push({ is: "setGlobal", global, value: call("makeContainer") });
-    } else if (value.is === "nothing" && (kind?.is === "number" || kind?.is === "boolean"))
+    } else if (value.is === "nothing" && isNeverUndefined(kind)) {
       field.isUnset = true;
-    else init.push(...(storedInField(field, value, version) ?? []));
+      init.push(...value.effects);
+    } else init.push(...(storedInField(field, value, version) as Code[]));
   }
   for (const [name, kind] of learned) {
     if (fields.has(name)) continue;
@@ -318,6 +319,11 @@ function checkOnce(
 function firstKind(value: KnownValue): FieldKind | undefined {
   if (value.is === "number" && !value.maybe) return { is: "number" };
   return value.is === "boolean" ? { is: "boolean" } : undefined;
+}
+
+/** Whether fields of this kind never become undefined again once they hold something. */
+function isNeverUndefined(kind: FieldKind | undefined): boolean {
+  return kind?.is === "number" || kind?.is === "boolean" || kind?.is === "array";
 }
 
 /** `[]`, `new Map()` or `new Set()`, as what a field holds at first. */

@@ -83,7 +83,7 @@ export class StatementChecker extends LoopChecker {
       refuse(node, "there is nothing to return from"),
     );
     this.#declareNames(nodes, place);
-    return nodes.flatMap(node => {
+    const constantOf = (node: BesideNode): Code[] => {
       if (node.type === "FunctionDeclaration") return [];
       try {
         return this.declaration(node, place);
@@ -93,9 +93,14 @@ export class StatementChecker extends LoopChecker {
           for (const name of namesOf(id)) scope.set(name, { is: "refused", why: error.why });
         return [];
       }
-    });
+    };
+    this.isBeside = true;
+    const code = this.inRegion(() => nodes.flatMap(constantOf));
+    this.isBeside = false;
+    return code;
   }
 
+  /** Objects beside the class are made in another region: nothing assigns to their parts, which would be lost with the run. */
   #body(
     node: FunctionNode,
     args: readonly KnownValue[],
@@ -103,15 +108,17 @@ export class StatementChecker extends LoopChecker {
     hasThis: boolean,
     returned: FunctionPlace["returned"],
   ): Code[] {
-    const { code, scope } = this.enter(node, args, outer);
-    const place = this.placeOf(scope, hasThis, 0, returned);
-    this.active.push(node);
-    const body =
-      node.body.type === "BlockStatement"
-        ? this.statements(node.body.body, place).code
-        : returned(node.body, place, node.body);
-    this.active.pop();
-    return [...code, ...body];
+    return this.inRegion(() => {
+      const { code, scope } = this.enter(node, args, outer);
+      const place = this.placeOf(scope, hasThis, 0, returned);
+      this.active.push(node);
+      const body =
+        node.body.type === "BlockStatement"
+          ? this.statements(node.body.body, place).code
+          : returned(node.body, place, node.body);
+      this.active.pop();
+      return [...code, ...body];
+    });
   }
 
   /** Compiles the answer of a filter or map function: true, false, nothing or the event itself. */

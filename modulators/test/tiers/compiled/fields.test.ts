@@ -1,6 +1,6 @@
 import { modulatorFrom } from "@jecho/modulators";
 import { expect, test } from "vitest";
-import { Bench, DERIVED, Reading, readings, sharedObject } from "./compiled-bench.ts";
+import { Bench, DERIVED, outcomes, Reading, readings, sharedObject } from "./compiled-bench.ts";
 import { functionSource } from "./function-source.ts";
 
 const ofClass = (body: string, before = ""): string =>
@@ -91,6 +91,67 @@ test("MOE-27: an object that a field does not hold as yet throws where it is rea
     [[2, 7], ["MODULATOR_FAILED"]],
     [[2, 7], ["MODULATOR_FAILED"]],
   ]);
+});
+
+test.each([
+  [
+    "an object beside the class keeps what is assigned to its parts",
+    "const T = { n: 0 };",
+    "enqueue(event) { const before = T.n; T.n = before + 1; if (before === 1) super.enqueue(event); }",
+    "in the block that makes it",
+  ],
+  [
+    "an object beside the class tells one event of the one before",
+    "const T = { n: 0 };",
+    "enqueue(event) { const was = T.n; T.n = event.station; if (was === 2 && event.station === 1) super.enqueue(event); }",
+    "in the block that makes it",
+  ],
+  [
+    "an object beside the class has what a field's beginning assigns to it",
+    "const T = { n: 0 };",
+    "n = (T.n = 5); enqueue(event) { if (T.n === this.n) super.enqueue(event); }",
+    "in the block that makes it",
+  ],
+  [
+    "a random number beside the class stays the same",
+    "const seed = Math.random();",
+    "seed = seed; enqueue(event) { if (this.seed === seed) super.enqueue(event); }",
+    "a random number beside the class",
+  ],
+  [
+    "a field that begins as null is null",
+    "",
+    "held = null; enqueue(event) { if (this.held === null) { this.held = { a: 1 }; super.enqueue(event); } }",
+    'the field "held" is compiled where it begins as',
+  ],
+  [
+    "a field that begins as null is not undefined",
+    "",
+    "late = null; enqueue(event) { if (this.late === undefined) super.enqueue(event); }",
+    'the field "late" is compiled where it begins as',
+  ],
+  [
+    "a field without a value is no array before it becomes one",
+    "",
+    "last; enqueue(event) { const x = new Float32Array(2); if (this.last) super.enqueue(event); this.last = x; }",
+    'the field "last" may be undefined here',
+  ],
+  [
+    "a field without a value has no length before it becomes an array",
+    "",
+    "last; enqueue(event) { const x = new Float32Array(2); const n = this.last.length; this.last = x; if (n === 2) super.enqueue(event); }",
+    'the field "last" may be undefined here',
+  ],
+])("MOE-27: %s, in the host", async (_, beside, body, why) => {
+  const whys: (string | undefined)[] = [];
+  const [compiled, hosted] = await outcomes(async bench => {
+    await bench.install({ source: ofClass(body, beside) });
+    bench.enqueue(Reading, readings(1, 2, 1));
+    bench.enqueue(Reading, readings(2, 1));
+    whys.push(bench.placement?.why);
+  });
+  expect(whys[0]).toContain(why);
+  expect(compiled).toEqual(hosted);
 });
 
 test("MOE-27: names that objects have from elsewhere are no parts of the parameters, and own ones are", async () => {
