@@ -58,9 +58,12 @@ export abstract class ArrayChecker extends VectorChecker {
     [from, to, ...more]: readonly KnownValue[],
     node: Node,
   ): KnownValue {
-    const [end, begin] = [to ?? intOf(get(vector.length), { lo: 0, hi: MOST_LENGTH }), from];
-    if (vector.array === undefined || begin?.is !== "number" || end.is !== "number" || more.length > 0)
+    const [asked, begin] = [to ?? intOf(get(vector.length), { lo: 0, hi: MOST_LENGTH }), from];
+    // Up to undefined it is all that follows, and up to NaN nothing.
+    const end = asked.is === "number" ? this.sure(asked, node) : asked;
+    if (vector.array === undefined || begin?.is !== "number" || more.length > 0)
       return refuse(node, "subarray is compiled with numbers");
+    if (end.is !== "number" || end.maybe) return refuse(node, "subarray is compiled up to a number");
     const [first, last, start, length] = ["i32", "i32", "i32", "i32"].map(() => ({ type: "i32" })) as [
       CodeLocal,
       CodeLocal,

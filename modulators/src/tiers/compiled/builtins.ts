@@ -125,7 +125,7 @@ export function callBuiltin(name: string, args: readonly KnownNumber[]): KnownVa
   const wanted = BINARY.has(name) ? 2 : name === "Math.random" ? 0 : 1;
   if (args.length !== wanted) return `${name} is compiled with ${wanted} argument${wanted === 1 ? "" : "s"}`;
   if (a === undefined) return numberOf(call(name));
-  if (name === "Number") return { ...a, maybe: false };
+  if (name === "Number") return { ...a, maybe: false, found: undefined };
   if (name === "Object.is") return identical(a, b as KnownNumber);
   if (name === "Math.pow") return numberOf(call("pow", wide(a), wide(b as KnownNumber)));
   if (name === "Math.fround") return numberOf(op("f64.promote_f32", op("f32.demote_f64", wide(a))));
@@ -136,7 +136,8 @@ export function callBuiltin(name: string, args: readonly KnownNumber[]): KnownVa
 }
 
 /** Whether two numbers are the same: NaN is NaN, and -0 is not 0. */
-function identical(a: KnownNumber, b: KnownNumber): KnownValue {
+function identical(a: KnownNumber, b: KnownNumber): KnownValue | string {
+  if (a.maybe || b.maybe) return "Object.is tells NaN from undefined, and one of these may be either";
   const [x, y]: [CodeLocal, CodeLocal] = [{ type: "f64" }, { type: "f64" }];
   const isNone = (one: CodeLocal): Code => op("f64.ne", get(one), get(one));
   const inverse = (one: CodeLocal): Code => op("f64.div", f64(1), get(one));

@@ -193,7 +193,7 @@ export abstract class ExpressionChecker extends ObjectChecker {
         return negated(this.number(argument, place));
       case "+": {
         const value = this.number(argument, place);
-        return { ...value, maybe: false };
+        return { ...value, maybe: false, found: undefined };
       }
       case "~": {
         const value = this.number(argument, place);

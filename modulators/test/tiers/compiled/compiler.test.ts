@@ -85,6 +85,16 @@ test.each([
   ["event => event.place.length > 3", '"length" of a text', 10],
   ["event => event.place", "it returns a text", 10],
   ["event => [event.height].includes(3)", "numbers that are written", 11],
+  [
+    "event => { let v = event.wind[3]; if (event.isOk) v = 1; return Object.is(v, NaN); }",
+    "one of these may be either",
+    65,
+  ],
+  [
+    "event => { let v = event.wind[3]; if (event.isOk) v = 1; const part = event.wind.subarray(0, v); return part.length > 1; }",
+    "up to a number",
+    71,
+  ],
   ["event => [NaN].includes(event.height)", "numbers that are written", 11],
   ["(event, { parameters }) => event.place === parameters.long", "at most 256 bytes", 44],
   ["event => event.when > 3", "integer of 64 bits", 10],

@@ -1,25 +1,13 @@
 import { modulatorFrom } from "@jecho/modulators";
 import { encodeEvent, type } from "@jecho/shared";
 import { expect, test } from "vitest";
-import { Bench, CHANNEL, DERIVED, Reading, readings, sharedObject } from "./compiled-bench.ts";
+import { Bench, CHANNEL, DERIVED, outcomes, Reading, readings, sharedObject } from "./compiled-bench.ts";
 import { functionSource } from "./function-source.ts";
 
 const ofClass = (body: string): string =>
   `import { FifoModulator } from "jecho:moe"; export default class extends FifoModulator { ${body} }`;
 const ofText = (text: string, options: object = {}) =>
   text.startsWith("import") ? modulatorFrom(text, options) : { source: functionSource(text), ...options };
-
-/** Output of a modulator that may be compiled, and of a hosted one. */
-async function outcomes(act: (bench: Bench) => Promise<void>): Promise<string[][]> {
-  const both = [];
-  for (const local of [true, false]) {
-    await using bench = new Bench({ local, mostPerEvent: 1e9 });
-    await act(bench);
-    await bench.environment.settled();
-    both.push(bench.bytes);
-  }
-  return both;
-}
 
 test.each([
   [
@@ -145,6 +133,18 @@ test.each([
   [
     "an element at an index that is not there is none",
     "event => event.celsius[event.celsius[event.station]] === undefined",
+  ],
+  [
+    "what is made a number is never undefined",
+    "event => +event.celsius[event.station] !== undefined && (Number(event.celsius[event.station]) ?? 0) !== 0",
+  ],
+  [
+    "a number that may be undefined by now is not the same as NaN",
+    "event => { let a = event.celsius[event.station]; if (event.station > 4) a = 1; return Object.is(a, NaN); }",
+  ],
+  [
+    "a part up to an element that is not there is all that follows",
+    "event => event.celsius.subarray(0, event.celsius[event.station]).length === 3",
   ],
   [
     "a name with a line break is one name",
