@@ -74,7 +74,8 @@ export class CompileThread {
 
   #failed(why: string): void {
     this.#end();
-    this.#answer({ face: { why: `it cannot be compiled: ${why}`, line: 0, column: 0 }, verdicts: [] });
+    const face = { why: `it cannot be compiled: ${why}`, line: 0, column: 0 };
+    this.#answer({ face, verdicts: [], hasFailed: true });
   }
 
   #answer(answer: CompileAnswer | undefined): void {

@@ -15,6 +15,8 @@ import { isTierFunction } from "./tier-functions.ts";
 const MOST_CHARACTERS = 32 << 10;
 /** Most verdicts, and most texts, that are kept; beyond that the oldest are forgotten. */
 const MOST_KEPT = 512;
+/** Time after which another thread is asked again for what it has failed at, in ms: only a busy machine may be why. */
+const AGAIN_MS = 600_000;
 
 /** A text as a module of WebAssembly, for events of one type and data of one shape. */
 export interface CompiledProgram extends Omit<CheckedProgram, "code"> {
@@ -53,6 +55,8 @@ export interface CompileAnswer {
   readonly face: PlainFace | PlainRefusal;
   /** In the order of the request's types; undefined for those that the text cannot read. */
   readonly verdicts: readonly (PlainVerdict | undefined)[];
+  /** Whether the thread has failed at it: nothing is known of the text itself. */
+  readonly hasFailed?: boolean;
 }
 
 type PlainRefusal = Pick<Refusal, "why" | "line" | "column">;
@@ -75,6 +79,8 @@ const pinned = new Map<string, Set<string>>();
 /** By their sources. */
 const texts = new Map<string, ReadText>();
 let newest = 0;
+/** Times at which another thread has failed, by source or by the verdict's key. */
+const failures = new Map<string, number>();
 
 /** Is asked before a text is read or compiled, which takes the producer's time. @returns why that is not done now */
 export type Payment = (source: string) => Refusal | undefined;
@@ -112,10 +118,17 @@ export function isKnown(source: string, writers: readonly Type[], data: GivenDat
   const read = texts.get(source);
   if (read === undefined) return source.length > MOST_CHARACTERS;
   const { face } = read;
-  if (face instanceof Refusal) return true;
-  return writers.every(
-    writer => !canRead(face, writer) || verdicts.has(keyOf(placeOf(read, writer, data), data)),
-  );
+  if (face instanceof Refusal) return !isToTryAgain(source);
+  return writers.every(writer => {
+    if (!canRead(face, writer)) return true;
+    const key = keyOf(placeOf(read, writer, data), data);
+    return verdicts.has(key) && !isToTryAgain(key);
+  });
+}
+
+function isToTryAgain(failed: string): boolean {
+  const at = failures.get(failed);
+  return at !== undefined && performance.now() - at > AGAIN_MS;
 }
 
 /** Answers another thread. */
@@ -140,27 +153,30 @@ export function answerTo({ source, schemas, parameters, objects }: CompileReques
   };
 }
 
-/** Takes another thread's answer: from here on the verdicts are known. */
+/** Takes another thread's answer: from here on the verdicts are known. What it has failed at is not done in this thread either. */
 export function take(
   { source, schemas, parameters, objects }: CompileRequest,
-  { face, verdicts: answers }: CompileAnswer,
+  { face, verdicts: answers, hasFailed = false }: CompileAnswer,
 ): void {
-  if (!texts.has(source)) {
-    const { input, output } = face as PlainFace;
-    const known =
-      "why" in face
-        ? refusalOf(face)
-        : { ...face, input: input && typeOf(input), output: output && typeOf(output) };
-    keep(texts, source, { face: known, number: ++newest, whole: undefined });
-  }
+  const learn = <T>(kept: Map<string, T>, key: string, value: T): void => {
+    if (kept.has(key) && !failures.delete(key)) return;
+    keep(kept, key, value);
+    if (hasFailed) keep(failures, key, performance.now());
+  };
+  const { input, output } = face as PlainFace;
+  const known =
+    "why" in face
+      ? refusalOf(face)
+      : { ...face, input: input && typeOf(input), output: output && typeOf(output) };
+  learn(texts, source, { face: known, number: ++newest, whole: undefined });
   const read = texts.get(source) as ReadText;
   const data = GivenData.read(parameters, objects);
-  for (const [i, answer] of answers.entries()) {
-    if (answer === undefined) continue;
-    const place = placeOf(read, typeOf(schemas[i] as Uint8Array), data);
-    for (const path of answer.paths) pathsOf(place).add(path);
-    const key = keyOf(place, data);
-    if (!verdicts.has(key)) keep(verdicts, key, "why" in answer.made ? refusalOf(answer.made) : answer.made);
+  for (const [i, schema] of schemas.entries()) {
+    const place = placeOf(read, typeOf(schema), data);
+    const answer = answers[i];
+    for (const path of answer?.paths ?? []) pathsOf(place).add(path);
+    const made = answer?.made ?? (hasFailed && "why" in face ? face : undefined);
+    if (made !== undefined) learn(verdicts, keyOf(place, data), "why" in made ? refusalOf(made) : made);
   }
 }
 

@@ -1,10 +1,19 @@
 import { type Modulator, modulatorFrom } from "@jecho/modulators";
 import { modulatorTable } from "@jecho/modulators/internal";
 import { type } from "@jecho/shared";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { CompileThread } from "../../../src/tiers/compiled/compile-thread.ts";
-import { answerTo, type CompileRequest } from "../../../src/tiers/compiled/compiler.ts";
+import {
+  answerTo,
+  type CompileAnswer,
+  type CompileRequest,
+  compileText,
+  isKnown,
+  take,
+} from "../../../src/tiers/compiled/compiler.ts";
+import { GivenData } from "../../../src/tiers/compiled/given-data.ts";
 import { Bench, CHANNEL, DERIVED, Reading, readings, sharedObject } from "./compiled-bench.ts";
+import { functionSource } from "./function-source.ts";
 import { exampleModulators, standardModulators } from "./shipped.ts";
 
 function requestFor(modulator: Modulator, schema: Uint8Array): CompileRequest {
@@ -98,6 +107,33 @@ export default class extends FifoModulator {
   expect(bench.placement).toMatchObject({ tier: "hosted", why: expect.stringMatching(/line 3/) });
 });
 
+test.each([
+  ["a text that is new", false],
+  ["another type of a text that is known", true],
+])(
+  "MOE-27: %s, at which the thread has failed, is not compiled in this one, and asked for again later",
+  async (_, isRead) => {
+    const modulator = { source: functionSource(`event => event.x > ${isRead ? 12301 : 12302}`) };
+    const [Was, Is] = [type("Point", { x: "int32" }), type("Point", { x: "int32", y: "int32" })];
+    const { source } = modulator;
+    const none = GivenData.of(null);
+    if (isRead) compileText(source, Was, none);
+    const request = requestFor(modulator, Is.schema);
+    const face = { why: "it is not compiled within 10 s", line: 0, column: 0 };
+    take(request, { face, verdicts: [], hasFailed: true });
+    expect(isKnown(source, [Is], none)).toBe(true);
+    expect(compileText(source, Is, none)).toMatchObject({ why: face.why });
+    if (isRead) expect(compileText(source, Was, none)).toMatchObject({ reads: ["x"] });
+    const clock = vi.spyOn(performance, "now").mockReturnValue(performance.now() + 3_600_000);
+    expect(isKnown(source, [Is], none)).toBe(false);
+    expect(compileText(source, Is, none)).toMatchObject({ why: face.why });
+    clock.mockRestore();
+    take(request, (await new CompileThread().answerTo(request)) as CompileAnswer);
+    expect(isKnown(source, [Is], none)).toBe(true);
+    expect(compileText(source, Is, none)).toMatchObject({ reads: ["x"] });
+  },
+);
+
 test("a request that ends the thread is refused, and those behind it have their answers from another one", async () => {
   const thread = new CompileThread();
   const { source, ...rest } = requestFor(
@@ -113,6 +149,7 @@ test("a request that ends the thread is refused, and those behind it have their 
   expect(second).toMatchObject({
     face: { why: expect.stringContaining("cannot be compiled") },
     verdicts: [],
+    hasFailed: true,
   });
   for (const answer of [first, third]) expect(answer?.verdicts).toHaveLength(1);
 });
