@@ -9,6 +9,8 @@ import {
   numberOf,
   wide,
 } from "./known.ts";
+import { Refusal } from "./refusal.ts";
+import { StoppedProgram } from "./stopped-program.ts";
 
 /*
  * The language's own functions and constants for numbers. Those that WebAssembly lacks are the engine's own.
@@ -45,7 +47,7 @@ const OWN: Readonly<Record<string, OpName>> = {
 
 /** Functions of the engine that programs may call, by name. */
 export const ENGINE: Readonly<Record<string, (...all: number[]) => number>> = {
-  rem: (a = 0, b = 0) => a % b,
+  rem: remainder,
   pow: (a = 0, b = 0) => a ** b,
   "Math.acos": Math.acos,
   "Math.acosh": Math.acosh,
@@ -75,6 +77,24 @@ export const ENGINE: Readonly<Record<string, (...all: number[]) => number>> = {
   "Math.tanh": Math.tanh,
 };
 const BINARY = new Set(["Math.atan2", "Math.hypot", "Math.imul", "Math.pow", "Object.is"]);
+
+/** Quotient from which on a remainder is a slow one: engines find it bit by bit, which takes up to 2 microseconds. */
+const SLOW_QUOTIENT = 2 ** 64;
+/** Slow remainders of one turn: together they take no longer than an event may. */
+const MOST_SLOW = 50;
+let slowLeft = MOST_SLOW;
+
+/** A program's turn begins. */
+export function beginRemainders(): void {
+  slowLeft = MOST_SLOW;
+}
+
+function remainder(a = 0, b = 0): number {
+  const isSlow = Math.abs(a) >= Math.abs(b) * SLOW_QUOTIENT && Number.isFinite(a) && b !== 0;
+  if (isSlow && --slowLeft < 0)
+    throw new StoppedProgram(new Refusal("it takes more remainders of very large numbers than are compiled"));
+  return a % b;
+}
 
 /** Random bits in stock, two words for a number. */
 const randomWords = new Uint32Array(1024);

@@ -11,6 +11,7 @@ import {
   soundPeriod,
   type Turn,
 } from "../../sandbox/sandbox.ts";
+import { beginRemainders } from "./builtins.ts";
 import { TIMINGS } from "./class-text.ts";
 import { readText } from "./compiler.ts";
 import { type CostFormula, MOST_PER_RUN, stepsFor } from "./cost.ts";
@@ -155,6 +156,7 @@ class CompiledSandbox implements Sandbox {
     for (const schema of schemas) this.addType(schema);
     this.behind(new Array<number>(behind).fill(0));
     this.#window.showClock(timeMs);
+    beginRemainders();
     const first = this.#instances.shown(1);
     try {
       first.functions.init();
@@ -248,6 +250,7 @@ class CompiledSandbox implements Sandbox {
 
   /** Shows a program what it may read in this turn, and how many steps it may take. */
   #begin(type: number, { timeMs }: Turn, events: number): ProgramInstance {
+    beginRemainders();
     const instance = (this.#instances as ProgramInstances).shown(type);
     const { isCounted, cost } = instance.program;
     this.#window.showClock(timeMs);

@@ -12,6 +12,8 @@ const SLOW_STEPS = 8;
 const SLOW: ReadonlySet<OpName> = new Set(["f64.div", "f64.sqrt", "i32.rem_u"]);
 /** Steps of a call of one of the engine's own functions. */
 const CALL_STEPS = 16;
+/** Steps of a remainder, whose bits are found one by one: the slow ones are counted as the program runs. */
+const REMAINDER_STEPS = 32;
 /** Steps of a call of one of the tier's functions, which look things up. */
 const TIER_STEPS = 40;
 
@@ -107,6 +109,7 @@ function computedCost(code: Code): CostFormula {
 }
 
 function stepsOfCall(name: string): number {
+  if (name === "rem") return REMAINDER_STEPS;
   return isTierFunction(name) ? TIER_STEPS : CALL_STEPS;
 }
 

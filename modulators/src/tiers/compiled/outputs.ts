@@ -41,8 +41,10 @@ export function allParts(parts: readonly OutputPart[]): readonly OutputPart[] {
   return parts.flatMap(part => (part.from === "encoded" ? [part, ...allParts(part.parts)] : [part]));
 }
 
-/** Steps of making an event, for each part, and for each byte of an event that is copied field by field. */
-const STEPS = { event: 500, part: 50, byte: 8 } as const;
+/** Steps of making an event, for each part, for each field that is read or written, and for each byte that is copied. */
+const STEPS = { event: 500, part: 50, field: 50, byte: 8 } as const;
+/** Fields of an object beyond which engines keep it as a table, and take longer for each. */
+const MOST_FAST_FIELDS = 128;
 
 const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 
@@ -53,6 +55,9 @@ export class Outputs {
   readonly slots: CodeLocal[] = [];
   readonly #fields: readonly string[];
   readonly #known: ReadonlySet<string>;
+  /** Steps for the fields of an event that comes in, and of one that goes out. */
+  readonly #readSteps: number;
+  readonly #writeSteps: number;
   readonly #whole: LengthOf = { name: "event", elementBytes: 1 };
 
   /**
@@ -67,6 +72,8 @@ export class Outputs {
         kind.is === "vector" || kind.is === "string" || (kind.is === "scalar" && !optional),
     );
     this.#known = new Set(always.map(({ name }) => name));
+    this.#readSteps = stepsOfFields(reader.fields.length);
+    this.#writeSteps = stepsOfFields(output.fields.length);
   }
 
   /** Whether the object has a field of the output type: of one without, the language's encoder makes an error. */
@@ -89,17 +96,36 @@ export class Outputs {
       return slots++;
     };
     const parts = entries.map(entry => partOf(entry, put));
-    const all = allParts(parts);
-    const made = 1 + all.filter(({ from }) => from === "encoded").length;
-    const copies = all.some(({ from }) => from === "event" || from === "field");
-    const [steps, of] = [
-      STEPS.event * made + STEPS.part * (all.length + slots),
-      copies ? this.#whole : undefined,
-    ];
-    // An event that is encoded in another one is copied into that.
-    code.push({ is: "host", steps, of, each: STEPS.byte * made });
+    const { steps, copies } = this.#costOf(parts, this.#writeSteps);
+    const of = copies === 0 ? undefined : this.#whole;
+    code.push({ is: "host", steps: steps + STEPS.part * slots, of, each: STEPS.byte * copies });
     return { plan: this.plans.push({ urgent, parts }) - 1, code };
   }
+
+  /** Steps of making an event of these parts, and how often the bytes of the event that came in are copied for it. */
+  #costOf(parts: readonly OutputPart[], writeSteps: number): { steps: number; copies: number } {
+    let steps = STEPS.event + writeSteps + STEPS.part * parts.length;
+    let copies = 0;
+    // Different fields share the event's bytes.
+    const times = new Map<string, number>();
+    for (const part of parts) {
+      if (part.from === "field") times.set(part.field, 1 + (times.get(part.field) ?? 0));
+      if (part.from === "event") {
+        steps += this.#readSteps;
+        copies++;
+      }
+      if (part.from !== "encoded") continue;
+      const inner = this.#costOf(part.parts, this.#readSteps);
+      steps += inner.steps;
+      // An event that is encoded in another one is copied into that.
+      copies += 2 * inner.copies;
+    }
+    return { steps, copies: Math.max(0, ...times.values()) + copies };
+  }
+}
+
+function stepsOfFields(fields: number): number {
+  return STEPS.field * fields * Math.max(1, fields / MOST_FAST_FIELDS);
 }
 
 /** @param put takes a number. @returns the slot that it will lie in, one behind the other */
