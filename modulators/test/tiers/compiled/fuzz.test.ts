@@ -65,6 +65,9 @@ test.each([
   ["another entry of a map", "return entry[1];", "return this.list.shift();"],
   ["another number of a map", "this.sums.get(", "1 + this.sums.get("],
   ["another sum", "sum(event", "1 + sum(event"],
+  ["another list that is gone over", /(of event\.\w+)\.slice\(\)/g, "$1.subarray(1)"],
+  ["another end that changes", /\.(n|size); (x\d+\+\+)/g, ".$1 - 1; $2"],
+  ["another number of what is not there", /Number\((event\.\w+\[.+?\])\) \?\? /g, "$1 ?? "],
   ["a check that refuses less", "n < 3;", "n < 1e9;"],
 ] as const)("MOE-27: %s on one side alone is found by random programs", async (_, wrong, instead) => {
   const wronged = (text: string): string => text.replaceAll(wrong, instead);

@@ -135,6 +135,37 @@ export abstract class ArrayWriter extends ExpressionWriter {
     ])();
   }
 
+  /** State that is compiled in some forms alone: beside the class, and in a field that is nothing at first. */
+  protected odd(): readonly [beside: string, field: string] {
+    if (this.random() < 0.8) return ["", ""];
+    const add = (readable: string, assignable: string[] = []): void => {
+      this.readable.push(readable);
+      this.assignable.push(...assignable);
+    };
+    return this.pick([
+      () => {
+        add("STATE.n", this.random() < 0.5 ? [] : ["STATE.n"]);
+        return ["const STATE = { n: 4 };", ""] as const;
+      },
+      () => {
+        add("(this.drawn === DRAWN ? 1 : 2)");
+        return ["const DRAWN = Math.random();", "drawn = DRAWN;"] as const;
+      },
+      () => {
+        add("(this.none === null ? 1 : 2)");
+        return ["", "none = null;"] as const;
+      },
+      () => {
+        add("this.make()");
+        if (this.random() < 0.5) add("(this.made ? 1 : 2)");
+        return [
+          "",
+          "made; make() { const a = new Float32Array(2); this.made = a; return a.length; }",
+        ] as const;
+      },
+    ])();
+  }
+
   /** A use of a map of numbers or a set. */
   protected counted(): string {
     const [name, key] = [this.name(), this.key()];

@@ -46,6 +46,7 @@ export abstract class ExpressionWriter {
         return this.pick([
           `(${this.pick(["-", "+", "~"])}${next()})`,
           `Number(${this.pick([next(), "event.flag"])})`,
+          `(Number(event.${this.pick(VECTORS)}[${this.leaf()}]) ?? ${this.leaf()})`,
         ]);
       case 5:
       case 6:
@@ -82,6 +83,20 @@ export abstract class ExpressionWriter {
     const list = this.pick([...VECTORS.map(name => `event.${name}`), ...this.arrays, ...own]);
     const part = this.random() < 0.2 ? `.subarray(${this.pick(["1", "0, 3", "event.tiny"])})` : "";
     return `${this.pick(["sum", "mean"])}(${list}${part})`;
+  }
+
+  /** A list to go over: an array that is there, or one that is made for it. */
+  protected list(): string {
+    const vector = `event.${this.pick(VECTORS)}`;
+    return this.pick([
+      vector,
+      vector,
+      vector,
+      `${vector}.slice()`,
+      `${vector}.subarray(${this.pick(["1", "0, 2", `0, ${vector}[7]`])})`,
+      `new Int16Array(${this.pick(["3", "event.byte % 4"])})`,
+      ...this.arrays,
+    ]);
   }
 
   protected leaf(): string {
@@ -136,6 +151,7 @@ export abstract class ExpressionWriter {
           ...(this.isClass ? ["this.seen"] : []),
           `Number.isNaN(+${a()})`,
           `Object.is(+${a()}, +${a()})`,
+          `(+event.${this.pick(VECTORS)}[${this.leaf()}] === undefined)`,
           "(Math.random() < 1)",
           `isFinite(${a()})`,
         ]);

@@ -70,8 +70,9 @@ class ProgramWriter extends StatementWriter {
       this.readable.push("limit");
       this.helpers.push("twice", "HOW[parameters.how]");
     }
+    const [odd, oddField] = this.odd();
     const array = this.pick(ARRAYS);
-    const fields = `  n = 0;\n  #last = -1;\n  seen = false;\n  from = this.parameters.deep.by * 2;\n  held;\n  kept = undefined;\n  all = new ${array}(${this.pick(["0", "3"])});`;
+    const fields = `  ${oddField}\n  n = 0;\n  #last = -1;\n  seen = false;\n  from = this.parameters.deep.by * 2;\n  held;\n  kept = undefined;\n  all = new ${array}(${this.pick(["0", "3"])});`;
     this.assignable.push("this.n", "this.#last", "this.all[1]");
     this.readable.push(
       "this.n",
@@ -110,7 +111,7 @@ class ProgramWriter extends StatementWriter {
       enqueue: `enqueue(event) {\n    const { parameters } = this;\n${body}\n    ${out}\n  }`,
     };
     members.enqueue += `\n${timed?.members ?? queued?.members ?? ""}`;
-    const text = `import { bytesOf, FifoModulator, mean, sum, typeToken, unpack, urgent } from "jecho:moe";\n${beside}\n${this.written(output, members)}`;
+    const text = `import { bytesOf, FifoModulator, mean, sum, typeToken, unpack, urgent } from "jecho:moe";\n${beside}${odd}\n${this.written(output, members)}`;
     return queued === undefined ? text : text.replaceAll("FifoModulator", "Modulator");
   }
 

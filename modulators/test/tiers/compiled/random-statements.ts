@@ -106,7 +106,7 @@ export abstract class StatementWriter extends ArrayWriter {
     this.readable.push(name);
     const body = `{ ${this.flat()} ${this.flat()} }`;
     this.readable = readable;
-    return `for (const ${name} of event.${this.pick(VECTORS)}) ${body}`;
+    return `for (const ${name} of ${this.list()}) ${body}`;
   }
 
   /** A loop of which it is not known from its text how often it runs. */
@@ -130,8 +130,29 @@ export abstract class StatementWriter extends ArrayWriter {
       () => `for (let ${name} = ${end}, y = 0; ${name} > 0; ${name}--, y += 2) ${body()}`,
       () =>
         `for (let ${name} = ${this.pick(["0", "1"])}; ${name} ${this.pick(["<", "<="])} ${end}; ${name} += ${this.pick(["1", "2"])}) ${body()}`,
-      () => `for (const ${name} of event.${this.pick(VECTORS)}) ${body()}`,
+      () => `for (const ${name} of ${this.list()}) ${body()}`,
+      () => this.shrinking(name),
     ])();
+  }
+
+  /** A loop to a part of what has another name, and becomes less in it. */
+  protected shrinking(index: string): string {
+    const [other, rounds] = [this.name(), this.name()];
+    this.readable.push(rounds);
+    const [of, end, before, less] = this.pick([
+      ["this", "n", `this.n = (${this.number(1)}) & 7; `, "this.n--;"],
+      ...(this.hasMaps
+        ? ["sums", "met"].map(map => [
+            `this.${map}`,
+            "size",
+            "",
+            `if (${this.bool(0)}) ${other}.delete(${other}.keys().next().value);`,
+          ])
+        : []),
+    ] as [string, string, string, string][]);
+    return this.isClass
+      ? `${before}const ${other} = ${of}; let ${rounds} = 0; for (let ${index} = 0; ${index} < ${other}.${end}; ${index}++) { ${less} ${rounds}++; }`
+      : `const ${other} = { end: ${this.number(1)} & 7 }; let ${rounds} = 0; for (let ${index} = 0; ${index} < ${other}.end; ${index}++) ${rounds}++;`;
   }
 
   /** A statement without a loop in it. */
