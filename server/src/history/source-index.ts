@@ -10,7 +10,7 @@ export interface EventsBehind {
 }
 
 /** One source's runs, in their order. */
-interface Runs {
+interface SourceRuns {
   /** Sequence number of each run's first event. */
   readonly seqs: number[];
   /** Count of each run's last event. */
@@ -19,8 +19,8 @@ interface Runs {
 
 /** Where each source's runs are in a log, so that places are found without a look at every run. */
 export class SourceIndex {
-  readonly #bySource = new Map<string, Runs>();
-  #newest: { readonly source: bigint; readonly urgent: boolean; readonly runs: Runs } | undefined;
+  readonly #bySource = new Map<string, SourceRuns>();
+  #newest: { readonly source: bigint; readonly urgent: boolean; readonly runs: SourceRuns } | undefined;
 
   add({ frame, source }: LoggedRun): void {
     const { seqs, lasts } = this.#runsOf(source, frame.isUrgent);
@@ -28,7 +28,7 @@ export class SourceIndex {
     lasts.push(frame.raised + frame.count - 1);
   }
 
-  #runsOf(source: bigint, urgent: boolean): Runs {
+  #runsOf(source: bigint, urgent: boolean): SourceRuns {
     const newest = this.#newest;
     if (newest?.source === source && newest.urgent === urgent) return newest.runs;
     const name = nameOf({ source, urgent });
