@@ -12,7 +12,7 @@ import { CallChecker } from "./calls.ts";
 import { type Code, type CodeLabel, type CodeLocal, get, many, set } from "./code.ts";
 import { firstOf } from "./containers.ts";
 import { effectsOf } from "./expressions.ts";
-import { foldedTest, isNothing } from "./facts.ts";
+import { foldedTest, isNothing, isThere } from "./facts.ts";
 import {
   type Binding,
   booleanOf,
@@ -146,9 +146,11 @@ export abstract class FunctionChecker extends CallChecker {
     const scope = new CodeScope(own);
     for (const parameter of node.params)
       for (const name of namesOf(parameter)) scope.set(name, { is: "unready" });
-    const code: Code[] = [];
+    // What defaults and patterns run comes behind all arguments.
+    const isPlain = node.params.every(({ type }) => type === "Identifier");
+    const { code, values } = isPlain ? { code: [], values: args } : this.#allUnchanging(args, node);
     for (const [i, parameter] of node.params.entries()) {
-      const arg = args[i];
+      const arg = values[i];
       if (parameter.type === "AssignmentPattern") {
         const given = arg ?? nothing("undefined");
         code.push(...this.#bindOr(parameter, given, scope, false));
@@ -159,8 +161,14 @@ export abstract class FunctionChecker extends CallChecker {
         refuse(parameter, "an argument is missing here");
       code.push(...this.bind(parameter, arg ?? nothing("undefined"), scope, false));
     }
-    for (const extra of args.slice(node.params.length)) code.push(...effectsOf(extra));
-    return { code, scope };
+    for (const extra of values.slice(node.params.length)) code.push(...effectsOf(extra));
+    // Defaults do not see the names of the body.
+    return { code, scope: isPlain ? scope : new CodeScope(scope) };
+  }
+
+  #allUnchanging(values: readonly KnownValue[], node: Node): { code: Code[]; values: readonly KnownValue[] } {
+    const all = values.map(value => this.#unchanging(value, node));
+    return { code: all.flatMap(({ code }) => code), values: all.map(({ value }) => value) };
   }
 
   // ---- names
@@ -198,7 +206,7 @@ export abstract class FunctionChecker extends CallChecker {
 
   /** Gives a pattern its value, or its default where that is undefined. */
   #bindOr({ left, right }: AssignmentPattern, value: KnownValue, scope: CodeScope, isConst: boolean): Code[] {
-    if (value.is === "number" && value.maybe)
+    if (value.is !== "nothing" && !isThere(value) && !isNothing(value))
       return refuse(right, "whether this default is needed is not known");
     const isMissing = value.is === "nothing" && value.name === "undefined";
     const before = isMissing ? value.effects : [];
@@ -208,14 +216,15 @@ export abstract class FunctionChecker extends CallChecker {
 
   /** Gives the names of a pattern of a list the items of one. The list itself is not made. */
   protected bindItems(pattern: ArrayPattern, init: Expression, place: CodePlace, isConst: boolean): Code[] {
-    const items = this.#itemsIn(init, place);
-    const [only] = items;
+    const all = this.#itemsIn(init, place);
+    const [only] = all;
     if (pattern.elements.length !== 1 && (only?.is === "entry" || only?.is === "kept"))
       return refuse(
         pattern,
         "of a list or map of events, only the first one is taken out where it is compiled",
       );
-    const code: Code[] = [];
+    const isPlain = pattern.elements.every(element => element?.type === "Identifier");
+    const { code, values: items } = isPlain ? { code: [], values: all } : this.#allUnchanging(all, init);
     for (const [i, element] of pattern.elements.entries()) {
       const item = items[i] ?? nothing("undefined");
       if (element === null) code.push(...effectsOf(item));
@@ -247,35 +256,36 @@ export abstract class FunctionChecker extends CallChecker {
   }
 
   #binding(value: KnownValue, isConstant: boolean, node: Node): { code: Code[]; binding: Binding } {
+    if (isConstant) {
+      const { code, value: constant } = this.#unchanging(value, node);
+      return { code, binding: { is: "constant", value: constant } };
+    }
+    if (value.is !== "number" && value.is !== "boolean")
+      return refuse(node, `a variable that is ${nameOf(value)} at first is not compiled`);
+    const local: CodeLocal = { type: value.is === "number" ? "f64" : "i32" };
+    const maybe = value.is === "number" && value.maybe;
+    const code = set(local, value.is === "number" ? wide(value) : value.code);
+    return { code: [code], binding: { is: "variable", local, type: value.is, maybe } };
+  }
+
+  /** The value as it is after this code, whatever is run behind that. */
+  #unchanging(value: KnownValue, node: Node): { code: Code[]; value: KnownValue } {
     if (value.is === "number" || value.is === "boolean") {
-      if (isConstant) {
-        if (value.code.is === "i32" || value.code.is === "f64")
-          return { code: [], binding: { is: "constant", value } };
-        if (value.is === "number" && value.found !== undefined) {
-          const { code, read } = keptMaybe(value.found);
-          return { code, binding: { is: "constant", value: read } };
-        }
-        const { local, read } =
-          value.is === "number" ? kept(value) : { local: { type: "i32" as const }, read: value };
-        const constant = value.is === "number" ? read : booleanOf(get(local));
-        return { code: [set(local, value.code)], binding: { is: "constant", value: constant } };
+      if (value.code.is === "i32" || value.code.is === "f64") return { code: [], value };
+      if (value.is === "number" && value.found !== undefined) {
+        const { code, read } = keptMaybe(value.found);
+        return { code, value: read };
       }
-      const local: CodeLocal = { type: value.is === "number" ? "f64" : "i32" };
-      const binding: Binding = {
-        is: "variable",
-        local,
-        type: value.is,
-        maybe: value.is === "number" && value.maybe,
-      };
-      return { code: [set(local, value.is === "number" ? wide(value) : value.code)], binding };
+      const { local, read } =
+        value.is === "number" ? kept(value) : { local: { type: "i32" as const }, read: value };
+      return { code: [set(local, value.code)], value: value.is === "number" ? read : booleanOf(get(local)) };
     }
     // It is encoded when it is marked, whatever becomes of it.
     if (value.is === "object" && value.urgent)
       return refuse(node, "an object that is marked is compiled where it goes out");
-    if (!isConstant) return refuse(node, `a variable that is ${nameOf(value)} at first is not compiled`);
-    if ("effects" in value)
-      return { code: [...value.effects], binding: { is: "constant", value: { ...value, effects: [] } } };
-    return { code: [], binding: { is: "constant", value } };
+    return "effects" in value
+      ? { code: [...value.effects], value: { ...value, effects: [] } }
+      : { code: [], value };
   }
 }
 

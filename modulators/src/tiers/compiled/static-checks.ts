@@ -64,7 +64,7 @@ class StaticCheck extends StaticValues {
     for (const [i, parameter] of node.params.entries()) this.#bind(parameter, args[i], inner);
     const ending: Ending | undefined =
       node.body.type === "BlockStatement"
-        ? this.#block(node.body.body, inner)
+        ? this.#block(node.body.body, new StaticScope(inner))
         : { is: "return", value: this.value(node.body, inner) };
     this.#active.delete(node);
     return ending?.is === "return" ? ending.value : undefined;

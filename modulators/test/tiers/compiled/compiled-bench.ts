@@ -107,18 +107,6 @@ export class Bench implements AsyncDisposable {
   }
 }
 
-/** Output of a modulator that may be compiled, and of a hosted one. */
-export async function outcomes(act: (bench: Bench) => Promise<void>): Promise<string[][]> {
-  const both = [];
-  for (const local of [true, false]) {
-    await using bench = new Bench({ local, mostPerEvent: 1e9 });
-    await act(bench);
-    await bench.environment.settled();
-    both.push(bench.bytes);
-  }
-  return both;
-}
-
 export const readings = (...stations: number[]) =>
   stations.map(station => ({ station, celsius: new Float32Array(3) }));
 

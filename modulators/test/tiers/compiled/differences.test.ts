@@ -1,13 +1,11 @@
 import { modulatorFrom } from "@jecho/modulators";
 import { encodeEvent, type } from "@jecho/shared";
 import { expect, test } from "vitest";
-import { Bench, CHANNEL, DERIVED, outcomes, Reading, readings, sharedObject } from "./compiled-bench.ts";
-import { functionSource } from "./function-source.ts";
+import { Bench, CHANNEL, DERIVED, Reading, readings, sharedObject } from "./compiled-bench.ts";
+import { ofText, outcomes } from "./outcomes.ts";
 
 const ofClass = (body: string): string =>
   `import { FifoModulator } from "jecho:moe"; export default class extends FifoModulator { ${body} }`;
-const ofText = (text: string, options: object = {}) =>
-  text.startsWith("import") ? modulatorFrom(text, options) : { source: functionSource(text), ...options };
 
 test.each([
   [

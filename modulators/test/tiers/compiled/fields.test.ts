@@ -1,7 +1,8 @@
 import { modulatorFrom } from "@jecho/modulators";
 import { expect, test } from "vitest";
-import { Bench, DERIVED, outcomes, Reading, readings, sharedObject } from "./compiled-bench.ts";
+import { Bench, DERIVED, Reading, readings, sharedObject } from "./compiled-bench.ts";
 import { functionSource } from "./function-source.ts";
+import { outcomes } from "./outcomes.ts";
 
 const ofClass = (body: string, before = ""): string =>
   `import { FifoModulator } from "jecho:moe";\n${before}\nexport default class extends FifoModulator {\n${body}\n}`;

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
-import { outcomes, Reading, readings } from "./compiled-bench.ts";
+import { Reading, readings } from "./compiled-bench.ts";
 import { functionSource } from "./function-source.ts";
+import { outcomes } from "./outcomes.ts";
 
 const ofClass = (body: string): string =>
   `import { FifoModulator } from "jecho:moe"; export default class extends FifoModulator { ${body} }`;

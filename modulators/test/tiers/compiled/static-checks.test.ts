@@ -31,6 +31,7 @@ test.each([
   "static check({ list }) { for (let i = 0; i < list.length; i++) if (typeof list[i] !== 'number') throw new Error(); }",
   "static check({ name }) { if (!['a', ...['b']].includes(name) || name?.startsWith('b')) throw new Error(); }",
   "static check() { const names = ['x'].map(name => name); if (names[0] !== 'x') throw new Error(); }",
+  "static check() { const x = 1; const f = (g = () => x) => { const x = 2; return g() + x; }; if (f() !== 3) throw new Error(); }",
   "static checkInput(fields, { every }) { if (fields.celsius !== 'float32[]' || fields.other !== undefined || every > 3) throw new Error(); }",
 ])("a class with %s is compiled where that returns", body => {
   expect(whyNot(body)).toBe("");
