@@ -42,6 +42,7 @@ export abstract class ArrayChecker extends VectorChecker {
     const args = node.arguments.map(arg =>
       arg.type === "SpreadElement" ? undefined : this.value(arg, place),
     );
+    for (const arg of args) if (arg !== undefined) this.refuseStale(arg, node);
     const [first, offset, count] = args;
     if (isTypedArray(name) && first?.is === "buffer" && args.length === 1)
       return this.#recast(name, first.vector, node);
@@ -246,8 +247,12 @@ export abstract class ArrayChecker extends VectorChecker {
         "only variables, the modulator's own fields and elements of arrays that it has made are assigned to where it is compiled",
       );
     const { vector } = object;
-    this.refuseGone(vector, node);
+    const recheck = (): void => {
+      this.refuseStale(object, node);
+      this.refuseGone(vector, node);
+    };
     const said = this.value(node.property, place);
+    recheck();
     const index = said.is === "number" ? this.sure(said, node.property) : said;
     if (index.is !== "number" || index.maybe)
       return refuse(node.property, "an index is compiled where it is a number");
@@ -264,6 +269,7 @@ export abstract class ArrayChecker extends VectorChecker {
     };
     return {
       before: set(local, index.code),
+      recheck,
       read: this.elementOf(vector, read),
       store: value => {
         const stored = kept(value);

@@ -29,6 +29,8 @@ import { refuse } from "./refusal.ts";
 export interface ElementTarget {
   /** Code that comes before the value is computed. */
   readonly before: Code;
+  /** Refuses where the array is no longer written to as it was named, once what is computed in between has been checked. */
+  readonly recheck: () => void;
   readonly read: KnownValue;
   /** Stores a number, and gives it. What lies beyond the array's end is dropped, as the language does. */
   readonly store: (value: KnownNumber) => KnownNumber;
@@ -62,8 +64,9 @@ export abstract class AssignmentChecker extends ExpressionChecker {
         ? this.assignedPart(part.object, part.name, this.value(right, place), left)
         : refuse(left, `the operator ${operator} is not compiled with a part of an object`);
     if (left.type === "MemberExpression" && left.computed) {
-      const { before, read, store, put } = this.elementTarget(left, place);
+      const { before, recheck, read, store, put } = this.elementTarget(left, place);
       const value = this.number(right, place);
+      recheck();
       const made =
         operator === "=" ? value : arithmetic(operator.slice(0, -1), this.asNumber(read, left), value);
       if (made === undefined) return refuse(left, `the operator ${operator} is not compiled`);

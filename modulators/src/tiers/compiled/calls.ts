@@ -163,10 +163,12 @@ export abstract class CallChecker extends ArrayChecker {
   }
 
   protected arguments(node: CallExpression, place: CodePlace): KnownValue[] {
-    return node.arguments.map(arg => {
+    const args = node.arguments.map(arg => {
       if (arg.type === "SpreadElement") return refuse(arg, "this spread is not compiled");
       return this.value(arg, place);
     });
+    for (const arg of args) this.refuseStale(arg, node);
+    return args;
   }
 
   #extreme(name: "Math.max" | "Math.min", node: CallExpression, place: CodePlace): KnownValue {

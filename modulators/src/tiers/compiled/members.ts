@@ -311,6 +311,7 @@ export abstract class MemberChecker {
       return refuse(node, `an element of ${nameOf(object)} is not compiled`);
     // Neither undefined nor NaN, which stands for it, is an index of an element.
     if (index.is !== "number") return refuse(property, "an index is compiled where it is a number");
+    this.refuseStale(object, node);
     return this.elementOf(object.vector, index);
   }
 

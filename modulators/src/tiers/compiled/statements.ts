@@ -38,7 +38,9 @@ export class StatementChecker extends LoopChecker {
         const test = this.test(expression.test, place);
         const folded = foldedTest(test);
         if (folded !== undefined) return given(folded ? expression.consequent : expression.alternate, place);
-        const [yes, no] = [expression.consequent, expression.alternate].map(one => given(one, place));
+        const [yes, no] = [expression.consequent, expression.alternate].map(one =>
+          this.inRegion(() => given(one, place)),
+        );
         return [{ is: "if", test, yes: yes as Code[], no: no as Code[] }];
       }
       const value = expression === undefined ? nothing("undefined") : this.value(expression, place);

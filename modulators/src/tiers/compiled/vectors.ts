@@ -138,14 +138,17 @@ export abstract class VectorChecker extends AssignmentChecker {
     node: CallExpression,
     place: CodePlace,
   ): KnownValue {
-    if (name === "subarray") return this.subarray(vector, this.arguments(node, place), node);
-    if (name === "slice") return this.slice(vector, this.arguments(node, place), node);
-    if (name === "set") return this.setAll(vector, this.arguments(node, place), node);
+    const list: KnownValue = { is: "vector", vector, effects: [] };
+    if (name === "subarray" || name === "slice" || name === "set") {
+      const args = this.arguments(node, place);
+      this.refuseStale(list, node);
+      if (name === "subarray") return this.subarray(vector, args, node);
+      return name === "slice" ? this.slice(vector, args, node) : this.setAll(vector, args, node);
+    }
     const [first, ...more] = node.arguments;
     if (first === undefined || first.type === "SpreadElement")
       return refuse(node, `this call of ${name} is not compiled`);
     const inLoop = { ...place, loops: place.loops + 1 };
-    const list: KnownValue = { is: "vector", vector, effects: [] };
     if (name === "some" || name === "every") {
       if (more.length > 0) return refuse(node, `${name} is compiled with one argument`);
       const called = this.#callback(first, place);
@@ -170,6 +173,7 @@ export abstract class VectorChecker extends AssignmentChecker {
       const begin = this.value(start, place);
       if (begin.is !== "number" || begin.maybe)
         return refuse(start, "reduce is compiled where it begins with a number");
+      this.refuseStale(list, node);
       const loop = this.loopOver(vector, node, (element, index, next) => {
         const made = this.inline(called, [numberOf(get(sum)), element, index, list], inLoop, first);
         if (made.is !== "number" || made.maybe)
@@ -182,6 +186,7 @@ export abstract class VectorChecker extends AssignmentChecker {
       const value = this.value(first, place);
       const wanted: CodeLocal = { type: "f64" };
       if (value.is !== "number" || value.maybe) return refuse(first, "includes is compiled with a number");
+      this.refuseStale(list, node);
       const found: CodeLocal = { type: "i32" };
       const loop = this.loopOver(vector, node, (element, _, next, done) => {
         const { local, read } = kept(numberOf(wide(element)));

@@ -5,6 +5,9 @@ import { ofText, outcomes } from "./outcomes.ts";
 const ofClass = (body: string, parent = "FifoModulator"): string =>
   `import { ${parent} } from "jecho:moe"; export default class extends ${parent} { ${body} }`;
 
+/** A method that gives a field another array. */
+const SWAP = "swap(n) { const x = new Float32Array(4); x[0] = 9; this.a = x; return n; }";
+
 const STATIONS = [1, 5, 2, 0, 1, 2, 4, 3, 1, 1];
 
 test.each([
@@ -63,6 +66,91 @@ test.each([
     "a null is no reason for a default",
     "event => { const f = (a = 1) => a === null; return f(null) && event.station > 1; }",
     "compiled",
+  ],
+  [
+    "an element is of the array that the field held before the value was computed",
+    ofClass(
+      `a = new Float32Array(4); ${SWAP} enqueue(event) { this.a[0] = this.swap(5); if (this.a[0] === 9) super.enqueue(event); }`,
+    ),
+    "hosted",
+  ],
+  [
+    "an element that is counted up is of the array that the field held before its index was computed",
+    ofClass(
+      `a = new Float32Array(4); ${SWAP} enqueue(event) { this.a[this.swap(0)]++; if (this.a[0] === 9) super.enqueue(event); }`,
+    ),
+    "hosted",
+  ],
+  [
+    "an element is read of the array that the field held before its index was computed",
+    ofClass(
+      `a = new Float32Array(4); ${SWAP} enqueue(event) { if (this.a[this.swap(0)] === 0) super.enqueue(event); }`,
+    ),
+    "hosted",
+  ],
+  [
+    "an array is searched that the field held before what is looked for was computed",
+    ofClass(
+      `a = new Float32Array(4); ${SWAP} enqueue(event) { if (this.a.includes(this.swap(9))) super.enqueue(event); }`,
+    ),
+    "hosted",
+  ],
+  [
+    "a sum is of the array that the field held before its beginning was computed",
+    ofClass(
+      `a = new Float32Array(4); ${SWAP} enqueue(event) { if (this.a.reduce((sum, v) => sum + v, this.swap(0)) < 9) super.enqueue(event); }`,
+    ),
+    "hosted",
+  ],
+  [
+    "a part is of the array that the field held before its end was computed",
+    ofClass(
+      `a = new Float32Array(4); ${SWAP} enqueue(event) { const part = this.a.subarray(0, this.swap(2)); if (part[0] === 0) super.enqueue(event); }`,
+    ),
+    "hosted",
+  ],
+  [
+    "the bytes are of the array that the field held before their number was computed",
+    ofClass(
+      `a = new Float32Array(4); ${SWAP} enqueue(event) { const all = new Uint32Array(this.a.buffer, 0, this.swap(2)); if (all[0] === 0) super.enqueue(event); }`,
+    ),
+    "hosted",
+  ],
+  [
+    "what is set into an array is in the one that the field held before",
+    ofClass(
+      `a = new Float32Array(4); ${SWAP} other() { this.swap(1); const y = new Float32Array(4); y[0] = 5; return y; } enqueue(event) { this.a.set(this.other()); if (this.a[0] === 9) super.enqueue(event); }`,
+    ),
+    "hosted",
+  ],
+  [
+    "an argument is the array that the field held before the others were computed",
+    ofClass(
+      `a = new Float32Array(4); ${SWAP} enqueue(event) { const f = (a, n) => a[n]; if (f(this.a, this.swap(0)) === 0) super.enqueue(event); }`,
+    ),
+    "hosted",
+  ],
+  [
+    "an element that is written to an array once it has gone out is not in the event",
+    ofClass(
+      "out(a) { super.enqueue({ station: 7, celsius: a }); return 5; } enqueue(event) { const a = new Float32Array(2); a[0] = this.out(a); }",
+    ),
+    "hosted",
+  ],
+  [
+    "what one branch of dequeue's answer assigns is not so in the other",
+    ofClass(
+      `list = []; n = 0; m = 0;
+       dequeue() {
+         const o = { a: 1 };
+         const put = () => { o.a = 5; return this.list.shift(); };
+         const get = () => { this.n = o.a; return this.list.shift(); };
+         return this.m > 3 ? put() : get();
+       }
+       enqueue(event) { this.m = event.station; if (event.station === 0 || this.n === 1) this.list.push(event); }`,
+      "Modulator",
+    ),
+    "hosted",
   ],
 ] as const)("MOE-27: as in a host, %s", async (_, text, tier) => {
   const [compiled, hosted] = await outcomes(async bench => {
