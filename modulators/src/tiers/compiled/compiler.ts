@@ -33,7 +33,10 @@ export interface CompiledProgram extends Omit<CheckedProgram, "code"> {
 export type TextVerdict = CompiledProgram | Refusal;
 
 /** The parts of a text that are wanted beside its programs. */
-export type TextFace = Pick<ModuleText, "input" | "output" | "needs" | "checks" | "beside">;
+export type TextFace = Pick<
+  ModuleText,
+  "input" | "output" | "needs" | "checks" | "beside" | "classNames" | "imported"
+>;
 
 /** A text that was read, and a number for it. */
 interface ReadText {
@@ -144,11 +147,11 @@ export function answerTo({ source, schemas, parameters, objects }: CompileReques
     const paths = [...pathsOf(placeOf(read, writer, data))];
     return { made: verdict instanceof Refusal ? plain(verdict) : verdict, paths };
   });
-  const { input, output, needs, checks } = face;
+  const { input, output, needs, checks, classNames, imported } = face;
   // Only checks look at what is beside the class.
   const beside = checks.size === 0 ? [] : face.beside;
   return {
-    face: { input: input?.schema, output: output?.schema, needs, checks, beside },
+    face: { input: input?.schema, output: output?.schema, needs, checks, beside, classNames, imported },
     verdicts: answers,
   };
 }

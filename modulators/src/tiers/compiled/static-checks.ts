@@ -14,7 +14,7 @@ type Ending = { readonly is: "return"; readonly value: unknown } | { readonly is
  * @returns why it is not known to return
  */
 export function refusalOfCheck(
-  text: Pick<ModuleText, "checks" | "beside">,
+  text: Pick<ModuleText, "checks" | "beside" | "classNames" | "imported">,
   name: StaticCheckName,
   args: readonly unknown[],
 ): Refusal | undefined {
@@ -34,8 +34,10 @@ class StaticCheck extends StaticValues {
   readonly #module = new StaticScope();
   readonly #active = new Set<FunctionNode>();
 
-  constructor({ beside }: Pick<ModuleText, "beside">) {
+  constructor({ beside, classNames, imported }: Pick<ModuleText, "beside" | "classNames" | "imported">) {
     super();
+    for (const name of [...classNames, ...imported.keys()])
+      this.#module.set(name, new Refusal(`"${name}" is not known to a static check that is compiled`));
     for (const node of beside) if (node.type === "FunctionDeclaration") this.#declare(node, this.#module);
     for (const node of beside)
       if (node.type === "VariableDeclaration")

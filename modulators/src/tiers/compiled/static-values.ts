@@ -99,7 +99,8 @@ export abstract class StaticValues {
           .join("");
       case "ArrayExpression":
         return node.elements.flatMap(element => {
-          if (element?.type !== "SpreadElement") return [element && this.value(element, names)];
+          if (element === null) return refuse(node, "a list with holes is not compiled");
+          if (element.type !== "SpreadElement") return [this.value(element, names)];
           const list = this.value(element.argument, names);
           if (!Array.isArray(list)) return refuse(element, "only lists are spread where it is compiled");
           this.step(element, list.length);

@@ -56,6 +56,7 @@ test.each([
   ["static check() { globalThis.x = 1; }", "AssignmentExpression"],
   ["static check() { if (x > 1) return; const x = 2; }", "may be read before it has a value"],
   ["static check({ name }) { if (name > 1) return; }", "the operator > of a static check"],
+  ["static check() { if ([, 1][0] === null) throw new Error(); }", "a list with holes"],
   ["static checkInput(fields) { if (fields.station !== 'int32') throw new Error(); }", "refuses what"],
 ])("a class with %s is hosted", (body, why) => {
   expect(whyNot(body)).toContain(why);
@@ -70,6 +71,13 @@ test("what stands beside the class is there for its check, and what is not known
   const harmless = before.replace("Date.now", "/a/");
   expect(whyNot("static check({ name }) { if (!isIn(name)) throw new Error(); }", harmless)).toBe("");
   expect(whyNot("static check({ name }) { if (now.test(name)) throw new Error(); }", harmless)).not.toBe("");
+});
+
+test("a class or import that has a name of the language's is not taken for the language's", () => {
+  const check = "static check({ every }) { if (!Number.isInteger(every)) throw new Error(); }";
+  expect(whyNot(check)).toBe("");
+  expect(whyNot(check, "class Number extends FifoModulator {}")).toContain('"Number" is not known');
+  expect(whyNot(check, 'import { sum as Number } from "jecho:moe";')).toContain('"Number" is not known');
 });
 
 test("a check that lets one value pass refuses another one of the same shape", () => {
