@@ -65,7 +65,10 @@ export abstract class LoopChecker extends FunctionChecker {
     )
       return refuse(node, "this loop is not compiled");
     const { id } = declared;
-    const list = this.value(right, place);
+    // The loop's own name is there, without a value, where its list is computed.
+    const head = new CodeScope(place.scope);
+    head.set(id.name, { is: "unready" });
+    const list = this.value(right, { ...place, scope: head });
     if (list.is !== "vector") return refuse(right, `a loop over ${nameOf(list)} is not compiled`);
     const loop = this.loopOver(list.vector, node, (element, _, next, done) => {
       const scope = new CodeScope(place.scope);
