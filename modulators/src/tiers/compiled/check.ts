@@ -1,6 +1,6 @@
 import type { Type } from "@jecho/shared";
 import type { Expression, Node } from "acorn";
-import { isTypedArray } from "./array-kinds.ts";
+import { isTypedArray, KINDS } from "./array-kinds.ts";
 import { type AssignedNames, assignedNames } from "./assigned-names.ts";
 import { isTiming } from "./class-text.ts";
 import {
@@ -24,6 +24,7 @@ import { FieldArrays } from "./field-arrays.ts";
 import { type CodeField, type FieldKind, fieldOf, fieldText, LearnedField, storedInField } from "./fields.ts";
 import { Fuel, type Stop } from "./fuel.ts";
 import { type Guard, guardsOf } from "./guards.ts";
+import { MOST_BYTES } from "./kept-arrays.ts";
 import { CodeScope, type KnownValue, nothing } from "./known.ts";
 import { Looks } from "./looks.ts";
 import type { CheckedParts } from "./members.ts";
@@ -191,8 +192,12 @@ function checkOnce(
           refuse(id, "a variable beside the class is not compiled");
   const version = (path: string): Code => data.version(path);
   const init: Code[] = [];
+  let firstBytes = 0;
   for (const [i, [name, node]] of [...text.fields].entries()) {
     const made = node && firstArray(node);
+    firstBytes += made === undefined ? 0 : made.length * KINDS[made.kind.array].bytes;
+    if (firstBytes > MOST_BYTES)
+      refuse(node as Node, "its fields hold arrays of more numbers at first than are compiled");
     const container = node && firstContainer(node);
     const value =
       node === undefined || made !== undefined || container !== undefined
@@ -237,6 +242,8 @@ function checkOnce(
   const keeps = [...fields.values()].some(({ globals }) => globals.some(({ type }) => type === "ref"));
   const keepsEvents = [...fields.values()].some(({ kind }) => kind !== undefined && EVENT_KINDS.has(kind.is));
   const others = [...before, ...event.code];
+  if (keepsEvents && !text.keepsEvents)
+    throw new Refusal("it says that it keeps no events, and its fields hold some");
   const guards = fields.size > 0 ? [] : guardsOf({ body, others, answer, fields: event.numbers });
   const isStopped = op("i32.eq", get(answer), i32(ANSWER.broken));
   const stop: Code = {
@@ -355,5 +362,5 @@ function eventCode(text: ModuleText, checker: StatementChecker, done: CodeLabel,
   if (enqueue !== undefined) return checker.intercept(enqueue, [{ is: "event", effects: [] }], done);
   if (text.output !== undefined)
     throw new Refusal("it declares its output, and has no enqueue that makes it");
-  return [set(answer, i32(ANSWER.pass))];
+  return text.parent === "Modulator" ? [] : [set(answer, i32(ANSWER.pass))];
 }

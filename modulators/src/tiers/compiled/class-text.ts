@@ -1,5 +1,5 @@
 import { JechoError, type Type, type, typeFromSchema } from "@jecho/shared";
-import type { Class, Expression, Literal, Node, PropertyDefinition } from "acorn";
+import type { Class, Expression, Identifier, Literal, Node, PropertyDefinition } from "acorn";
 import type { FunctionNode, ModuleText, StaticCheckName } from "./module-text.ts";
 import { Refusal, refuse } from "./refusal.ts";
 
@@ -14,13 +14,13 @@ export function isTiming(name: string): boolean {
 
 /** Names of `FifoModulator` and its parents: a class that has its own is another one. */
 const RESERVED = new Set(["installed", "length", "moe", "objects", "parameters", "removed"]);
-/** Statics that are compiled as literals. What "keepsEvents" says changes nothing: what is kept is copied. */
+/** Statics that are compiled as literals; those of the timing may be computed of such. */
 const LITERAL_STATICS = new Set(["input", "keepsEvents", "needs", "output", ...TIMINGS]);
 
 /** The parts of a module's text that its class has. */
 type ClassMembers = Pick<
   ModuleText,
-  "input" | "output" | "intercepts" | "fields" | "methods" | "checks" | "needs"
+  "input" | "output" | "intercepts" | "fields" | "methods" | "checks" | "needs" | "keepsEvents"
 >;
 
 function isIntercept(name: string): name is InterceptName {
@@ -31,14 +31,21 @@ function isCheck(name: string): name is StaticCheckName {
   return name === "check" || name === "checkInput";
 }
 
-/** The members of a class and of its parents, which come before it in the line. @throws Refusal */
-export function membersOf(line: readonly Class[]): ClassMembers {
+/**
+ * The members of a class and of its parents, which come before it in the line.
+ *
+ * @param declared names beside the class, where they are declared
+ * @throws Refusal
+ */
+export function membersOf(line: readonly Class[], declared: readonly Identifier[]): ClassMembers {
   const statics = new Map<string, PropertyDefinition>();
   const checks = new Map<StaticCheckName, FunctionNode>();
   const intercepts = new Map<InterceptName, FunctionNode>();
   const fields = new Map<string, Expression | undefined>();
   const methods = new Map<string, FunctionNode>();
   for (const of of line) {
+    if (intercepts.has("enqueue") && saysSuperEnqueue(of.body))
+      refuse(of, "super.enqueue() is compiled where no parent in the text has an enqueue");
     const own = new Set<string>();
     for (const member of of.body.body) {
       if (member.type === "StaticBlock") return refuse(member, "static blocks are not compiled");
@@ -63,6 +70,7 @@ export function membersOf(line: readonly Class[]): ClassMembers {
         fields.set(name, member.value ?? undefined);
       } else if (member.kind !== "method" && member.kind !== "constructor")
         refuse(member, `a ${member.kind} is not compiled`);
+      else if (isTiming(name)) refuse(member, `"${name}" is compiled where it is a number`);
       else if (!isIntercept(name)) methods.set(name, member.value);
       else if (intercepts.has(name) || (name === "constructor" && of !== line.at(-1)))
         refuse(member, `${name} is compiled where no parent in the text has one, too`);
@@ -72,11 +80,54 @@ export function membersOf(line: readonly Class[]): ClassMembers {
   const [input, output] = ["input" as const, "output" as const].map(name => typeIn(statics.get(name), name));
   for (const name of TIMINGS) {
     const { value } = statics.get(name) ?? {};
-    if (value && !fields.has(name)) fields.set(name, value);
+    if (!value) continue;
+    if (!isSteady(value, declared))
+      refuse(value, `a static "${name}" is compiled where it is computed of numbers and earlier constants`);
+    if (!fields.has(name)) fields.set(name, value);
   }
   const { value: keeps } = statics.get("keepsEvents") ?? {};
-  if (keeps) literalOf(keeps);
-  return { input, output, intercepts, fields, methods, checks, needs: needsIn(statics.get("needs")) };
+  const keepsEvents = !keeps || literalOf(keeps) !== false;
+  const needs = needsIn(statics.get("needs"));
+  return { input, output, intercepts, fields, methods, checks, needs, keepsEvents };
+}
+
+function saysSuperEnqueue(value: unknown): boolean {
+  if (Array.isArray(value)) return value.some(saysSuperEnqueue);
+  if (typeof value !== "object" || value === null || !("type" in value)) return false;
+  const node = value as Expression;
+  if (node.type === "MemberExpression" && node.object.type === "Super")
+    return node.computed || (node.property as { name?: string }).name === "enqueue";
+  return Object.values(node).some(saysSuperEnqueue);
+}
+
+/** Whether an expression is the same wherever it stands in the class, and needs nothing that is declared behind it. */
+function isSteady(node: Expression, declared: readonly Identifier[]): boolean {
+  const isOne = (part: Node): boolean => isSteady(part as Expression, declared);
+  switch (node.type) {
+    case "Literal":
+      return true;
+    case "Identifier":
+      return !declared.some(({ name, start }) => name === node.name && start > node.start);
+    case "MemberExpression":
+      return !node.computed && isOne(node.object);
+    case "UnaryExpression":
+      return isOne(node.argument);
+    case "BinaryExpression":
+    case "LogicalExpression":
+      return isOne(node.left) && isOne(node.right);
+    case "ConditionalExpression":
+      return isOne(node.test) && isOne(node.consequent) && isOne(node.alternate);
+    case "CallExpression":
+      return (
+        node.callee.type === "MemberExpression" &&
+        node.callee.object.type === "Identifier" &&
+        node.callee.object.name === "Math" &&
+        isOne(node.callee) &&
+        node.arguments.every(isOne)
+      );
+    default:
+      return false;
+  }
 }
 
 /** The services that a class needs: those that are compiled. */

@@ -185,7 +185,7 @@ export abstract class MemberChecker {
       case "text":
         return refuse(node, `"${name}" of a text is not compiled`);
       case "vector":
-        if (name === "constructor" && object.vector.array !== undefined)
+        if (name === "constructor" && object.vector.array !== undefined && object.effects.length === 0)
           return { is: "builtin", name: object.vector.array };
         if ((name === "buffer" || name === "byteOffset") && object.effects.length === 0)
           return { is: name, vector: object.vector };
@@ -204,6 +204,8 @@ export abstract class MemberChecker {
         return refuse(node, `"${name}" is not compiled`);
       case "this":
         if (name === "parameters" || name === "objects") return this.parts[name];
+        // A text never names a private field.
+        if (name.startsWith("#")) return refuse(node, `"${name}" of the modulator is not compiled`);
         return name === "moe" ? { is: "moe" } : this.#own(name, node);
       case "moe":
         return this.#service(name, node);

@@ -7,6 +7,7 @@ import {
   type Expression,
   type FunctionDeclaration,
   type FunctionExpression,
+  type Identifier,
   type ImportDeclaration,
   type Node,
   type Program,
@@ -25,6 +26,18 @@ export type FunctionNode = ArrowFunctionExpression | FunctionExpression | Functi
 export type BesideNode = VariableDeclaration | FunctionDeclaration;
 export type StaticCheckName = "check" | "checkInput";
 
+/** Names that "jecho:moe" exports. */
+export const MOE_EXPORTS: ReadonlySet<string> = new Set([
+  "bytesOf",
+  "FifoModulator",
+  "Modulator",
+  "mean",
+  "sum",
+  "type",
+  "typeToken",
+  "unpack",
+  "urgent",
+]);
 const PARENTS = ["FifoModulator", "Modulator"] as const;
 type ParentName = (typeof PARENTS)[number];
 
@@ -40,6 +53,8 @@ export interface ModuleText {
   readonly parent: ParentName;
   /** The functions that the MOE calls, those that the class has itself. */
   readonly intercepts: ReadonlyMap<InterceptName, FunctionNode>;
+  /** Whether it says nothing else than that it may keep events. */
+  readonly keepsEvents: boolean;
   /** Services that it needs. */
   readonly needs: readonly string[];
   /** Fields by their names, with what they hold at first, if anything; private ones begin with #. */
@@ -103,10 +118,10 @@ export function readModule(source: string): ModuleText {
   );
   for (const id of declared) if (id.type !== "Identifier") refuse(id, "this declaration is not compiled");
   const names = [...classNames, ...imported.keys(), ...declared.map(id => (id as { name: string }).name)];
-  if (names.some(name => Object.hasOwn(NUMBER_ARRAYS, name) || name === "Map"))
+  if (names.some(name => Object.hasOwn(NUMBER_ARRAYS, name) || name === "Map" || name === "Set"))
     refuse(found, "a name of the language that means something else is not compiled");
   const { line, parent } = lineOf(found, classes, imported);
-  const members = membersOf(line);
+  const members = membersOf(line, declared as readonly Identifier[]);
   if (members.intercepts.has("dequeue") !== (parent === "Modulator"))
     refuse(found, "a class is compiled that has its own dequeue and extends Modulator, or neither");
   return {
@@ -175,9 +190,11 @@ function readImport(statement: ImportDeclaration, imported: Map<string, string>)
   for (const specifier of statement.specifiers) {
     if (specifier.type === "ImportDefaultSpecifier") refuse(specifier, '"jecho:moe" has no default export');
     if (specifier.type === "ImportNamespaceSpecifier") imported.set(specifier.local.name, "*");
-    else if (specifier.imported.type === "Identifier")
-      imported.set(specifier.local.name, specifier.imported.name);
-    else refuse(specifier, "imports by a string are not compiled");
+    else if (specifier.imported.type === "Identifier") {
+      const { name } = specifier.imported;
+      if (!MOE_EXPORTS.has(name)) refuse(specifier, `"jecho:moe" does not export "${name}"`);
+      imported.set(specifier.local.name, name);
+    } else refuse(specifier, "imports by a string are not compiled");
   }
 }
 
@@ -220,6 +237,7 @@ function derivation(
     classNames: [],
     parent: "FifoModulator",
     intercepts: new Map(),
+    keepsEvents: true,
     needs: [],
     fields: new Map(),
     methods: new Map(),
