@@ -128,7 +128,14 @@ export class ModulatorEnvironment implements Environment {
   install(request: InstallRequest, onInstalled?: (declared: Declared) => void): Promise<Declared> {
     const why = request.isInstead === true ? undefined : this.#whyNot(request.modulator.source);
     if (why !== undefined) return Promise.reject(new JechoError("MODULATORS_NOT_SERVED", why));
-    return this.#tierFor(request).install(request, onInstalled);
+    return this.#tierFor(request)
+      .install(request, onInstalled)
+      .catch((error: unknown) => {
+        const stopped = this.#compiled?.whyStopped(error);
+        if (stopped === undefined || !this.#placed.has(request.derived)) throw error;
+        this.#placed.set(request.derived, { tier: "hosted", why: stopped.message });
+        return this.#hosted.install(request, onInstalled);
+      });
   }
 
   #tierFor(request: InstallRequest): Tier {

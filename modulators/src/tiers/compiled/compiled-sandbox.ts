@@ -158,12 +158,8 @@ class CompiledSandbox implements Sandbox {
     this.#window.showClock(timeMs);
     beginRemainders();
     const first = this.#instances.shown(1);
-    try {
-      first.functions.init();
-      this.#settle(first);
-    } catch (error) {
-      throw error instanceof StoppedProgram ? new JechoError("MODULATOR_FAILED", error.message) : error;
-    }
+    first.functions.init();
+    this.#settle(first);
     return { schema: output?.schema, reads: input?.schema, needs };
   }
 

@@ -95,6 +95,11 @@ export class CompiledTier extends LocalTier {
     this.#onMisfit = onMisfit;
   }
 
+  /** The reason why an installation has stopped that goes on elsewhere; undefined for one that has failed. */
+  whyStopped(thrown: unknown): Refusal | undefined {
+    return thrown instanceof StoppedProgram ? thrown.why : undefined;
+  }
+
   protected override goesOn(derived: number, thrown: unknown): boolean {
     if (!(thrown instanceof StoppedProgram)) return false;
     this.#onMisfit({ derived, why: thrown.why });
