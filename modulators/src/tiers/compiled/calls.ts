@@ -3,6 +3,8 @@ import { ArrayChecker } from "./arrays.ts";
 import { callBuiltin, extreme } from "./builtins.ts";
 import { type Code, type CodeLabel, type CodeLocal, call, f64, get, i32, many, op, set } from "./code.ts";
 import { containerCall } from "./containers.ts";
+import { foldedTest } from "./facts.ts";
+import { heldTest } from "./held-parts.ts";
 import {
   booleanOf,
   type CodeScope,
@@ -150,11 +152,22 @@ export abstract class CallChecker extends ArrayChecker {
     if (!isWhole || loops > 0 || event.entries.some(({ from }) => from === "encoded"))
       return refuse(node, why);
     this.#freeze(event);
-    return {
-      is: "encoded",
-      entries: event.entries,
-      effects: [...event.effects, ...this.#encoding(event, node)],
-    };
+    const { entries } = event;
+    const effects = [...event.effects, ...this.#heldBy(entries, node), ...this.#encoding(event, node)];
+    return { is: "encoded", entries, effects };
+  }
+
+  /** Code that stops where an event that is encoded cannot hold a part: the language's encoder throws there, whether the event goes out or not. */
+  #heldBy(entries: readonly ObjectEntry[], node: Node): Code[] {
+    const { fuel, outputs } = this.parts;
+    return entries.flatMap(entry => {
+      const test = heldTest(outputs.reader, entry);
+      if (test === undefined)
+        return refuse(node, "bytesOf is compiled with parts that the event's fields are sure to hold");
+      return foldedTest(test) === true
+        ? []
+        : [fuel.stopIf(op("i32.eqz", test), node, "the event has no such number")];
+    });
   }
 
   /** Arguments that a list or map is given: it tells undefined from NaN. */

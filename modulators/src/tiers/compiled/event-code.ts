@@ -41,7 +41,8 @@ const INTS: Readonly<Partial<Record<ScalarName, readonly [load: LoadName, lo: nu
   int32: ["i32.load", -0x8000_0000, 0x7fff_ffff],
 };
 
-const ARRAYS: Readonly<Partial<Record<ScalarName, NumberArray>>> = {
+/** Arrays that vectors of a field are read as. */
+export const ELEMENT_ARRAYS: Readonly<Partial<Record<ScalarName, NumberArray>>> = {
   float32: "Float32Array",
   float64: "Float64Array",
   int8: "Int8Array",
@@ -182,7 +183,7 @@ export class EventCode {
     const elementBytes = SCALAR_BYTES[scalar];
     const { length, start } = this.#elements(source, elementBytes);
     // Where the two differ, the event's own reader makes the array.
-    const array = read === scalar ? ARRAYS[scalar] : undefined;
+    const array = read === scalar ? ELEMENT_ARRAYS[scalar] : undefined;
     const vector: EventVector = { name, elementBytes, length, start, array, read: at => element(scalar, at) };
     return { is: "vector", vector, effects: [] };
   }

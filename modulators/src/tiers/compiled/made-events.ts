@@ -3,6 +3,8 @@ import type { ReadEvent, Stretch } from "@jecho/shared/internal";
 import type { RunChunk } from "../../sandbox/sandbox.ts";
 import { NUMBER_ARRAYS } from "./known.ts";
 import { allParts, type OutputPart, type OutputPlan } from "./outputs.ts";
+import { Refusal } from "./refusal.ts";
+import { StoppedProgram } from "./stopped-program.ts";
 
 type MadeFields = Record<string, unknown>;
 interface MadePlan {
@@ -59,7 +61,8 @@ export class EventMaker {
    * @param plan number of its plan
    * @param index of the event in the chunk that it is made for
    * @param numbers that the program has left, those of this event from `first` on
-   * @throws JechoError `MODULATOR_FAILED`
+   * @throws JechoError `MODULATOR_FAILED` where the event that came in is broken
+   * @throws StoppedProgram where the one that is made cannot be encoded
    */
   make(
     plan: number,
@@ -70,15 +73,16 @@ export class EventMaker {
   ): Stretch {
     const { reads, writes } = this.#plans[plan] as MadePlan;
     const { output } = this.#options;
+    const [start, end] = [bounds[2 * index] as number, bounds[2 * index + 1] as number];
+    const event = reads ? this.#eventAt(bytes, start, end) : undefined;
     try {
-      const start = bounds[2 * index] as number;
-      const event = reads ? this.#eventAt(bytes, start, bounds[2 * index + 1] as number) : undefined;
       const made: MadeFields = {};
       for (const write of writes) write(made, { event, numbers, first });
       const own = encodeEvent(output, made as never);
       return { bytes: own, bounds: [0, own.byteLength], first: 0, end: 1 };
     } catch (error) {
-      throw new JechoError("MODULATOR_FAILED", (error as Error).message);
+      // The host says where in its author's text that is.
+      throw new StoppedProgram(new Refusal((error as Error).message));
     }
   }
 
@@ -89,7 +93,11 @@ export class EventMaker {
       this.#chunkBytes = bytes;
     }
     const { writer, read } = this.#options;
-    writer.verify(this.#view, start, end);
+    try {
+      writer.verify(this.#view, start, end);
+    } catch (error) {
+      throw new JechoError("MODULATOR_FAILED", (error as Error).message);
+    }
     return read(this.#view, bytes, start);
   }
 

@@ -53,6 +53,7 @@ export class Outputs {
   readonly plans: OutputPlan[] = [];
   /** Variables of type f64: those of the object that the program's answer names are stored. */
   readonly slots: CodeLocal[] = [];
+  readonly reader: Type["root"];
   readonly #fields: readonly string[];
   readonly #known: ReadonlySet<string>;
   /** Steps for the fields of an event that comes in, and of one that goes out. */
@@ -65,6 +66,7 @@ export class Outputs {
    * @param output type of those that it makes
    */
   constructor(reader: Type["root"], output: Type["root"]) {
+    this.reader = reader;
     this.#fields = output.fields.map(({ name }) => name);
     // These are there in each event.
     const always = reader.fields.filter(

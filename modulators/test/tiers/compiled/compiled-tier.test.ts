@@ -389,6 +389,7 @@ test("an event that is broken is not copied into another one, and a number that 
   await using other = new Bench();
   await other.install({ source: functionSource("event => ({ station: event.station / 2 })") });
   other.raise(Reading, [sound]);
+  await other.environment.settled();
   expect(other.removed.map(({ message }) => message)).toEqual([
     expect.stringContaining("is wanted, not 0.5"),
   ]);

@@ -31,6 +31,9 @@ function verdictOn(source: string) {
   return compileText(source, Reading, GivenData.of(PARAMETERS, { wanted: { station: 1 } }));
 }
 
+const times = (count: number, text: (i: number) => string): string =>
+  Array.from({ length: count }, (_, i) => text(i)).join("");
+
 const ofClass = (body: string, before = ""): string =>
   `import { bytesOf, FifoModulator, typeToken, unpack, urgent } from "jecho:moe";\n${before}\nexport default class Mine extends FifoModulator {\n${body}\n}`;
 
@@ -180,6 +183,8 @@ test.each([
   "last = new Map(); enqueue(event) { const last = this.last.get(event.place); if (last !== undefined && Math.abs(event.height - last) < 1) return; this.last.set(event.place, event.height); super.enqueue(event); }",
   "n = new Map(); enqueue(event) { const n = (this.n.get(event.station) ?? 0) + 1; this.n.set(event.station, n); if (this.n.size > 99) this.n.delete(this.n.keys().next().value); super.enqueue({ height: n }); }",
   "met = new Set(); enqueue(event) { if (this.met.has(event.station)) return; this.met.add(event.station); super.enqueue(event); if (this.met.size > 1000) this.met.clear(); }",
+  "static periodMs = 1000 / 60; static mostPerSecond = Math.round(7.5) > 7 ? 8 : 7; enqueue(event) {}",
+  "static output = { name: 'Raw', description: { raw: 'uint8[]' } }; enqueue(event) { const a = new Float32Array(2); super.enqueue({ raw: bytesOf({ ...unpack(event), height: event.height + 1, place: 'a', wind: a, celsius: [1], isOk: event.height > 1, other: 3 }) }); }",
   "#part(a) { if (a < 0) return undefined; return a > 3 ? { a, isOk: true } : { a: 3, isOk: false }; } enqueue(event) { const part = this.#part(event.height); if (part === undefined) return; if (part.isOk) super.enqueue({ height: part.a }); }",
 ])("a class with %s is compiled", body => {
   expect(verdictOn(ofClass(body))).not.toBeInstanceOf(Refusal);
@@ -338,6 +343,18 @@ test.each([
     "Object.is is compiled with numbers",
   ],
   ["length = 3;", 'its own "length"'],
+  ["mostPerSecond() { return 5; }", '"mostPerSecond" is compiled where it is a number'],
+  ["static periodMs = this.parameters.above;", "computed of numbers and earlier constants"],
+  ["static keepsEvents = false; late; enqueue(event) { this.late = event; }", "says that it keeps no events"],
+  ["#n = 5; enqueue(event) { if (this['#n'] === 5) super.enqueue(event); }", '"#n" of the modulator'],
+  [times(70, i => `a${i} = new Float64Array(8192);`), "more numbers at first than are compiled"],
+  [
+    "made() { return new Float32Array(2); } enqueue(event) { const b = new (this.made().constructor)(2); }",
+    '"constructor" of a vector',
+  ],
+  ["enqueue(event) { const v = event.celsius; for (const v of v) {} }", "may be read before it has a value"],
+  ["enqueue(event) { const b = bytesOf({ ...unpack(event), height: true }); }", "sure to hold"],
+  ["enqueue(event) { const b = bytesOf({ ...unpack(event), when: 3 }); }", "sure to hold"],
   ["n = 0; enqueue(event) { this.n = event.isOk; }", "what was a number becomes true or false"],
   ["n = 0; enqueue(event) { let c = event.celsius[7]; c += 0; this.n = c; }", "it may become undefined"],
 ])("a class with %s is refused", (body, why) => {
@@ -355,7 +372,30 @@ test("names of the language that mean something else are not taken for the langu
   const named = ofClass(own).replace("class Mine", "class Math");
   const variable = ofClass("enqueue(event) { if (count++ > 1) super.enqueue(event); }", "let count = 0;");
   const text = `import { FifoModulator, type as Uint8Array } from "jecho:moe"; export default class extends FifoModulator { static input = new Uint8Array([1]); }`;
-  for (const source of [objects, named, variable, text]) expect(verdictOn(source)).toBeInstanceOf(Refusal);
+  const set = ofClass("met = new Set();", "function Set() { this.size = 7; }");
+  for (const source of [objects, named, variable, text, set])
+    expect(verdictOn(source)).toBeInstanceOf(Refusal);
+});
+
+test("what the language only finds out as it makes the class is refused: imports of nothing, and constants that come later", () => {
+  const missing =
+    'import { FifoModulator, missing } from "jecho:moe"; export default class extends FifoModulator {}';
+  expect(verdictOn(missing)).toMatchObject({ why: '"jecho:moe" does not export "missing"' });
+  const timed = ofClass("static periodMs = PERIOD;");
+  expect(verdictOn(`${timed}\nconst PERIOD = 20;`)).toBeInstanceOf(Refusal);
+  expect(verdictOn(ofClass("static periodMs = PERIOD;", "const PERIOD = 20;"))).not.toBeInstanceOf(Refusal);
+});
+
+test("super.enqueue() of a class whose parent in the text has an enqueue of its own is refused", () => {
+  const parent = (body: string): string => `class Parent extends FifoModulator { ${body} }`;
+  const of = (body: string, before: string): unknown =>
+    verdictOn(ofClass(body, before).replace("Mine extends FifoModulator", "Mine extends Parent"));
+  const own = parent("enqueue(event) { this.pass(event); } pass(event) {}");
+  expect(of("pass(event) { super.enqueue(event); }", own)).toMatchObject({
+    why: "super.enqueue() is compiled where no parent in the text has an enqueue",
+  });
+  expect(of("pass(event) {}", own)).not.toBeInstanceOf(Refusal);
+  expect(of("enqueue(event) { super.enqueue(event); }", parent(""))).not.toBeInstanceOf(Refusal);
 });
 
 test("a text that only begins like one that is made of a function is no such text", () => {
@@ -383,9 +423,6 @@ test("what is nested too deeply, too long or written out too often is refused at
     expect(process.cpuUsage(before).user, "microseconds").toBeLessThan(5e6);
   }
 });
-
-const times = (count: number, text: (i: number) => string): string =>
-  Array.from({ length: count }, (_, i) => text(i)).join("");
 
 test.each([
   [

@@ -145,6 +145,57 @@ test("MOE-27: events that wait in a list or map, the compiled tier gives back in
   expect(outcomes[0]).toEqual(outcomes[1]);
 });
 
+test("MOE-27: without an enqueue of its own a Modulator takes nothing in, as in a host", async () => {
+  for (const fields of ["list = [];", ""]) {
+    const first = fields === "" ? "undefined" : "this.list.shift()";
+    const text = ofModulator(`${fields} dequeue() { return ${first}; }`);
+    await using bench = new Bench();
+    await bench.install(modulatorFrom(text));
+    bench.enqueue(Reading, readings(1, 2));
+    expect([bench.placement?.tier, bench.stations]).toEqual(["compiled", []]);
+  }
+});
+
+test("MOE-27: one that stops where it is made is installed in the host, which says why it fails", async () => {
+  const text = ofClass("static periodMs = -5; enqueue(event) { super.enqueue(event); }");
+  const failures = [];
+  for (const local of [true, false]) {
+    await using bench = new Bench({ local });
+    failures.push(
+      await bench.install(modulatorFrom(text)).then(
+        () => "",
+        (error: Error) => error.message,
+      ),
+    );
+    expect(bench.placement?.tier).toBe("hosted");
+  }
+  expect(failures[0]).not.toBe("");
+  expect(failures[0]).toBe(failures[1]);
+});
+
+test("MOE-27: what no event can hold fails as in a host, also where only its bytes are wanted", async () => {
+  const made = `import { bytesOf, FifoModulator, unpack } from "jecho:moe"; export default class extends FifoModulator {
+    static output = { name: "Raw", description: { station: "int32", raw: "uint8[]" } };`;
+  for (const enqueue of [
+    "const raw = bytesOf({ ...unpack(event), station: event.station / 2 }); if (event.station > 2) super.enqueue({ raw });",
+    "super.enqueue({ station: event.station / 2 });",
+  ]) {
+    const outcomes = [];
+    for (const local of [true, false]) {
+      await using bench = new Bench({ local });
+      await bench.install(modulatorFrom(`${made} enqueue(event) { ${enqueue} } }`));
+      bench.enqueue(Reading, readings(4, 2));
+      await bench.environment.settled();
+      expect(bench.placement?.tier).toBe(local ? "compiled" : "hosted");
+      bench.enqueue(Reading, readings(1));
+      await bench.environment.settled();
+      outcomes.push([bench.bytes, bench.removed.map(({ message }) => message)]);
+    }
+    expect(outcomes[0]).toEqual(outcomes[1]);
+    expect(outcomes[0]?.[1]).toEqual([expect.stringMatching(/not 0\.5 \(line 2/)]);
+  }
+});
+
 test("MOE-27: a list that grows and grows makes its modulator go on in the host, which is told", async () => {
   const text = ofModulator(
     "list = []; enqueue(event) { this.list.push(event); } dequeue() { return undefined; }",
