@@ -222,6 +222,22 @@ test("equal modulators have equal keys", () => {
   );
 });
 
+test("a key that is given is not the one that other parameters have", () => {
+  const objects = { object: { id: "a", version: 1, state: {} } };
+  const [bare, keyed] = [
+    { source: "export default class {}", parameters: 3, objects },
+    { source: "export default class {}", parameters: 7, key: "3", objects },
+  ];
+  expect(modulatorKey(bare)).not.toBe(modulatorKey(keyed));
+  expect(modulatorTable(bare).key).not.toBe(modulatorTable(keyed).key);
+});
+
+test("lazy copies of the same objects make another modulator", () => {
+  const objects = { object: { id: "a", version: 1, state: {} } };
+  const modulator = { source: "export default class {}", objects };
+  expect(modulatorKey({ ...modulator, lazy: ["object"] })).not.toBe(modulatorKey(modulator));
+});
+
 test("PROV-3: what waited with a host that died is not accounted for; what it had not seen, a new one sees", async () => {
   await using rig = new Rig();
   const derived = await rig.install(modulator(""));

@@ -158,9 +158,9 @@ function keyOf(modulator: Modulator, parameters: string): string {
 /** The text of the key by which modulators of the same source are equal. */
 function keyText({ key, objects = {}, lazy = [] }: Modulator, parameters: string): string {
   const ids = Object.entries(objects)
-    .map(([name, { id }]) => (lazy.includes(name) ? [name, id, "lazy"] : [name, id]))
-    .sort(([a = ""], [b = ""]) => (a < b ? -1 : 1));
-  return JSON.stringify([key ?? parameters, ids]);
+    .map(([name, { id }]) => [name, id, lazy.includes(name)] as const)
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+  return JSON.stringify([key ?? [parameters], ids]);
 }
 
 function hashOf(text: string): string {
