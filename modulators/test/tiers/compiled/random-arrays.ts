@@ -132,6 +132,16 @@ export abstract class ArrayWriter extends ExpressionWriter {
         return `let ${name} = 0; if (this.kept !== parameters.levels) { ${name} = 1; this.kept = parameters.levels; }`;
       },
       () => `if (${this.bool(0)}) this.kept = undefined;`,
+      () => {
+        this.readable.push(name);
+        const swap = `this.swap(${this.number(1)})`;
+        return `const ${name} = ${this.pick([
+          `(+this.all[0]) - ${swap} * (+this.all[0])`,
+          `this.all.length * ${swap} + this.all.length`,
+          `sum(this.all) + ${swap} * sum(this.all)`,
+          `(+this.all[${swap} & 1])`,
+        ])};`;
+      },
     ])();
   }
 

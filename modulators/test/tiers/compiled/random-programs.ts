@@ -72,7 +72,7 @@ class ProgramWriter extends StatementWriter {
     }
     const [odd, oddField] = this.odd();
     const array = this.pick(ARRAYS);
-    const fields = `  ${oddField}\n  n = 0;\n  #last = -1;\n  seen = false;\n  from = this.parameters.deep.by * 2;\n  held;\n  kept = undefined;\n  all = new ${array}(${this.pick(["0", "3"])});`;
+    const fields = `  ${oddField}\n  n = 0;\n  #last = -1;\n  seen = false;\n  from = this.parameters.deep.by * 2;\n  held;\n  kept = undefined;\n  all = new ${array}(${this.pick(["0", "3"])});\n  swap(n) { const other = new ${array}(2); other[0] = n; this.all = other; return n; }`;
     this.assignable.push("this.n", "this.#last", "this.all[1]");
     this.readable.push(
       "this.n",

@@ -1,5 +1,5 @@
 import { ArrayWriter } from "./random-arrays.ts";
-import { VECTORS } from "./random-values.ts";
+import { LITERALS, VECTORS } from "./random-values.ts";
 
 /** Writes random statements. */
 export abstract class StatementWriter extends ArrayWriter {
@@ -199,7 +199,17 @@ export abstract class StatementWriter extends ArrayWriter {
     const [a, b, c] = [this.name(), this.name(), this.name()];
     const counted = this.assignable.filter(one => !one.includes("["));
     const side = counted.length > 0 ? `${this.pick(counted)}++` : this.number(1);
+    // Defaults do not know the modulator.
+    const own = counted.filter(one => !one.startsWith("this."));
+    const other = own.length > 0 ? `${this.pick(own)} += 2` : this.pick(LITERALS);
+    const last = own.length > 0 ? this.pick(own) : "3";
     const text = this.pick([
+      () =>
+        `const [${a} = ${other}, ${b}, ${c} = ${last}] = [${this.pick(["undefined", side])}, ${side}, undefined];`,
+      () =>
+        `const ${a} = ((p = ${other}, q) => p - q * 3)(${this.pick(["undefined", side])}, ${last}), [${b}, ${c}] = [${a}, ${last}];`,
+      () =>
+        `const ${a} = ${this.number(1)}, ${b} = ((f = () => ${a}, ${c}) => { const ${a} = 7; return f() - ${a} * ${c}; })(undefined, ${side}), ${c} = ${last};`,
       () => `const [${a}, ${b}, ${c} = ${this.number(1)}] = [${side}, ${this.number(1)}];`,
       () => `let [${a}, ${b}, ${c}] = [${this.number(2)}, ${this.number(1)}, ${side}];`,
       () => `const [${a}, ${b}, ${c} = ${this.leaf()}] = parameters.absent ?? parameters.levels;`,
