@@ -41,7 +41,7 @@ test.each([
     "parameters.absent !== undefined ? ",
   ],
   ["another part that is assigned to", ".second = ", ".second = 1 + "],
-  ["another default that is computed", "((p = ", "((p = 1 + "],
+  ["another function with a default", ", q) => p - q", ", q) => 1 + p - q"],
   ["another array that a field holds within an expression", "other[0] = n;", "other[0] = n + 1;"],
   ["another order of a list's items", /const \[(x\d+), (x\d+),/g, "const [$2, $1,"],
   ["another kind of a parameter", "typeof parameters.field === ", "typeof parameters.field !== "],
