@@ -58,7 +58,7 @@ const program = new Command("jecho")
   .exitOverride()
   .addHelpText(
     "after",
-    "\nExit status: 0 if all went well, 1 if something failed (the message begins with the error's code), 2 if the command line is wrong.",
+    "\nExit status: 0 if all went well, 1 if something failed (where that is one of JEcho's errors, the message begins with its code), 2 if the command line is wrong.",
   );
 addGateway(program);
 addSub(program, screen);

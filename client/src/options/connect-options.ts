@@ -11,9 +11,9 @@ import type { Tracing } from "./tracing.ts";
 
 /**
  * Options of `connect`. Sessions of one thread of a program, and those of all tabs of an origin, share one
- * connection where they connect to the same address with the same `name`, `backoff`, `connectTimeoutMs`,
- * `place` and `modulators`: whoever wants a connection apart gives it another name. A page's `worker` is of
- * one session alone.
+ * connection where they connect to the same address with the same `name`, `others`, `backoff`, `connectTimeoutMs`,
+ * `place`, `modulators` and `modulating`, all with `tracing` or all without: whoever wants a connection apart gives it
+ * another name. A session with a `token` or `handover` has one of its own, and so has a page's with the place `worker`.
  */
 export interface ConnectOptions {
   /** Name that the gateway's operator sees of this process, in the audit log. Default: "". */

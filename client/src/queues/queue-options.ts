@@ -4,7 +4,7 @@ export const DEFAULT_BYTES = 8 << 20;
 
 /** The queue between those who raise events and the connection. */
 export interface EventQueueOptions {
-  /** Bytes of events that may wait: a power of two from 64 on, 8 MiB by default. An event may take half of them. */
+  /** Bytes of events that may wait: a power of two from 64 to 2^30, 8 MiB by default. An event may take half of them. */
   readonly bytes?: number;
   /**
    * Policy for an event that finds no room.

@@ -65,13 +65,13 @@ export interface GridData {
   readonly latFirst: number;
   /** Degrees from row to row; negative where rows run from north to south. */
   readonly latStep: number;
-  /** Number of columns. */
+  /** Number of rows. */
   readonly rows: number;
   /** Longitude of the first column's centre. */
   readonly lonFirst: number;
   /** Degrees from column to column. */
   readonly lonStep: number;
-  /** Number of rows. */
+  /** Number of columns. */
   readonly columns: number;
   /** Row by row. */
   readonly values: Float32Array;

@@ -106,7 +106,7 @@ export interface GatewayOptions extends GatewayLimits {
    */
   readonly modulating?: (address: string, token: string, say?: (line: string) => void) => Modulating;
   /**
-   * Time that `close` gives that process to finish confirmed events, and waiting events to reach consumers,
+   * Time that `close` gives the process of `modulating` to finish confirmed events, and waiting events to reach consumers,
    * in milliseconds; 5,000 by default, 0 for not at all.
    */
   readonly drainMs?: number;
