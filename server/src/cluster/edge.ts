@@ -9,6 +9,7 @@ import {
   type SharedState,
   type WantType,
 } from "@jecho/shared/internal";
+import { needsOf } from "../access/needs.ts";
 import type { ClientConnection } from "../connections/client-connection.ts";
 import { SOCKET_LOW_BYTES } from "../delivery/listener.ts";
 import { partsOf } from "../management/handovers.ts";
@@ -285,11 +286,13 @@ export class Edge {
         connection.end("CHANNEL_MOVED", "the gateway that has the channel could not be reached");
   }
 
-  /** Shared objects that come along with a modulator are known at their own homes, too. */
-  #bring(connection: ClientConnection, { channel, modulator }: OpenConsumer): void {
-    const home = this.#members.homeOf(baseOf(channel));
+  /** Shared objects that come along with a modulator are known at their own homes, too. A consumer that is to be refused brings none. */
+  #bring(connection: ClientConnection, frame: OpenConsumer): void {
+    const objects = frame.modulator?.objects ?? [];
+    if (objects.length === 0 || !needsOf(frame, []).every(need => connection.subject?.may(...need))) return;
+    const home = this.#members.homeOf(baseOf(frame.channel));
     const away = new Map<number, SharedState[]>();
-    for (const state of modulator?.objects ?? []) {
+    for (const state of objects) {
       const theirs = this.#members.homeOf(state.object);
       if (theirs !== home) away.set(theirs, [...(away.get(theirs) ?? []), state]);
     }

@@ -9,6 +9,8 @@ import type { TrunkCarrier } from "./trunk-carrier.ts";
 
 /** Longest time between what a client has yielded and the request for it of whoever goes on with it: they come from different gateways. */
 const TAKE_OVER_MS = 10_000;
+/** Most bytes that wait until its token has been checked here, besides its frames. */
+const MOST_UNGREETED_BYTES = 16 << 20;
 /** Bytes on the way to another gateway from which on its clients count as slow. */
 const HIGH_BYTES = 1 << 20;
 
@@ -147,6 +149,8 @@ export class RemoteClient extends ClientConnection {
   /** By the client's request for the token. */
   readonly #yielding = new Map<number, Yielding>();
   #takenOver: (() => void) | undefined;
+  readonly #ungreeted: (() => void)[] = [];
+  #ungreetedBytes = 0;
 
   constructor(socket: RemoteSocket, limits: ConnectionLimits) {
     super(socket, limits);
@@ -160,6 +164,20 @@ export class RemoteClient extends ClientConnection {
   /** Whether its messages wait, until its token has been checked here, too. */
   override get isHeld(): boolean {
     return this.subject === undefined;
+  }
+
+  /** Acts once its token has been checked here, too. @param bytes that are kept until then */
+  whenGreeted(act: () => void, bytes: number): void {
+    if (this.subject !== undefined) return act();
+    this.#ungreetedBytes += bytes;
+    if (this.#ungreetedBytes > MOST_UNGREETED_BYTES)
+      return this.end("OVERLOADED", "more waits for the check of its token than may");
+    this.#ungreeted.push(act);
+  }
+
+  /** Its token has been checked: its subject is known. */
+  greeted(): void {
+    for (const act of this.#ungreeted.splice(0)) act();
   }
 
   override send(control: Outgoing): void {

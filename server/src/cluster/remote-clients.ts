@@ -119,8 +119,10 @@ export class RemoteClients implements CarrierEvents {
     else if (kind === TO_HOME.waits) {
       client.socket.waits(wordOf(rest));
       this.#host.drained(client);
-    } else if (kind === TO_HOME.brings) this.#brings(client, fromJson<SharedState[]>(rest));
-    else if (kind === TO_HOME.leaves)
+    } else if (kind === TO_HOME.brings) {
+      const states = fromJson<SharedState[]>(rest);
+      client.whenGreeted(() => this.#brings(client, states), rest.byteLength);
+    } else if (kind === TO_HOME.leaves)
       client.whenTakenOver(() => this.#left(client, rest[0] === 1 ? CUT : LEFT));
   }
 
@@ -148,9 +150,10 @@ export class RemoteClients implements CarrierEvents {
     this.#host.opened(client, token, handover);
   }
 
-  /** A client brings objects. Invalid ones concern that client alone. */
+  /** A client brings objects. Invalid ones, and others' ones, concern that client alone. */
   #brings(client: RemoteClient, states: readonly SharedState[]): void {
     try {
+      for (const { object } of states) client.subject?.check("share", object);
       this.#host.brings(client, states);
     } catch (error) {
       const { number: code, message } = JechoError.from(error);

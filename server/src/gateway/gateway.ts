@@ -245,6 +245,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
         const known = (subject: typeof client.subject): void => {
           client.subject = subject;
           crowd.visits(client, subject?.name ?? "");
+          client.greeted();
           if (handover !== "") dispatcher.takeOver(client, handover);
           entrance.drained(client);
         };

@@ -1,0 +1,132 @@
+import {
+  createGateway,
+  createToken,
+  createTokenKeys,
+  type Gateway,
+  type GatewayOptions,
+} from "@jecho/server";
+import { ERRORS } from "@jecho/shared";
+import type { Outgoing, SharedState } from "@jecho/shared/internal";
+import { expect, onTestFinished, test } from "vitest";
+import { Rights } from "../../src/access/rights.ts";
+import { Subject } from "../../src/access/subject.ts";
+import { Members } from "../../src/cluster/members.ts";
+import type { GatewayClusterOptions } from "../../src/cluster/open-interconnect.ts";
+import type { RemoteClient } from "../../src/cluster/remote-client.ts";
+import { RemoteClients, type RemoteHost } from "../../src/cluster/remote-clients.ts";
+import { json, readTrunk, sendTrunk, TO_EDGE, TO_HOME } from "../../src/cluster/trunk.ts";
+import { WaitingTotal } from "../../src/delivery/waiting.ts";
+import { RawClient } from "../raw-client.ts";
+import { listed } from "./joined.ts";
+
+const { signing, checking } = await createTokenKeys();
+const tokens = { keys: checking };
+const schema = new Uint8Array(0);
+const members = new Members(0, () => {});
+members.came(1);
+const isHere = (name: string): boolean => members.isHomeOf(name);
+const isThere = (name: string): boolean => !members.isHomeOf(name);
+const names = Array.from({ length: 100 }, (_, i) => `n${i}`);
+const [here, there] = [names.filter(isHere), names.filter(isThere)] as [string[], string[]];
+
+/** Two gateways that know each other, of which the first one is the clients'. */
+async function edgeOfTwo(options: GatewayOptions): Promise<Gateway> {
+  const [one, other] = (await listed(2)) as [GatewayClusterOptions, GatewayClusterOptions];
+  const edge = await createGateway({ ...options, cluster: one });
+  const home = await createGateway({ ...options, cluster: other });
+  onTestFinished(async () => void (await Promise.all([edge.close(), home.close()])));
+  await expect.poll(() => [edge, home].map(gateway => gateway.stats().gateways)).toEqual([2, 2]);
+  return edge;
+}
+
+async function enter(gateway: Gateway, subject: string, ...can: string[]): Promise<RawClient> {
+  return RawClient.connect(gateway, await createToken(signing, { subject, can }));
+}
+
+const brought = (object: string, version: number, state: string): SharedState => ({
+  name: object,
+  object,
+  version,
+  state,
+  lazy: false,
+});
+
+/** Opens a consumer with a modulator that reads these objects. */
+function reading(channel: string, objects: SharedState[], parameters = ""): Outgoing {
+  const modulator = { source: "", parameters, key: "", objects, capabilities: [], compares: false };
+  return { kind: "OpenConsumer", request: 1, channel, schema, modulator };
+}
+
+test.for<[where: string, channel: string, object: string]>([
+  ["at the object's home", there[0] as string, here[0] as string],
+  ["at the channel's home", here[0] as string, there[0] as string],
+])(
+  "RIGHT-4: objects of a modulator whose consumer is refused are not made, in a cluster either: %s",
+  async ([, channel, object]) => {
+    const edge = await edgeOfTwo({ tokens });
+    using eve = await enter(edge, "eve", "subscribe:**", "modulate:**");
+    eve.say(reading(channel, [brought(object, 1, "{}")]));
+    expect((await eve.next("Refused")).message).toBe(`eve lacks the right share:${object}`);
+    // The home answers in order.
+    eve.say({ kind: "OpenObject", request: 2, object });
+    await eve.next("Refused");
+    using ana = await enter(edge, "ana", "share:**");
+    ana.say({ kind: "OpenObject", request: 1, object });
+    expect(await ana.next("Refused")).toMatchObject({ code: ERRORS.OBJECT_UNKNOWN[0] });
+  },
+);
+
+test("RIGHT-4: who may not share an object does not change what others' modulators read of it, in a cluster either", async () => {
+  const edge = await edgeOfTwo({ tokens });
+  const [channel, object] = [here[0], there[0]] as [string, string];
+  const can = ["subscribe:**", "modulate:**", "share:**"];
+  using ana = await enter(edge, "ana", ...can);
+  using bob = await enter(edge, "bob", ...can);
+  for (const client of [ana, bob]) {
+    client.say(reading(channel, [brought(object, 1, '{"by":"ana"}')]));
+    await client.next("ConsumerOpened");
+  }
+  // Nobody has the object's master by then.
+  ana[Symbol.dispose]();
+  await expect.poll(() => edge.stats().connections).toBe(1);
+  using eve = await enter(edge, "eve", "subscribe:**", "modulate:**");
+  eve.say(reading(channel, [brought(object, 50, '{"by":"eve"}')]));
+  await eve.next("Refused");
+  eve.say({ kind: "OpenObject", request: 2, object });
+  await eve.next("Refused");
+  bob.say({ kind: "OpenObject", request: 2, object });
+  expect((await bob.next("CopyUpdate")).state).toBe('{"by":"ana"}');
+});
+
+test("CLU-1, RIGHT-4: an object's home takes what is brought when it has checked the token itself, of who may share it, and up to a bound", () => {
+  const came: RemoteClient[] = [];
+  const taken: SharedState[][] = [];
+  const told: number[] = [];
+  const carrier = {
+    waitingBytes: 0,
+    send: (parts: readonly Uint8Array[]) => void told.push(readTrunk(Buffer.concat(parts)).kind),
+    end: () => {},
+  };
+  const host: Partial<RemoteHost> = {
+    limits: { requestTimeoutMs: 1000, connectionQueueBytes: 0, waitingTotal: new WaitingTotal(0) },
+    opened: client => void came.push(client),
+    brings: (_, states) => void taken.push([...states]),
+    left: () => {},
+  };
+  const clients = new RemoteClients(carrier, host as RemoteHost);
+  const say = (kind: number, client: number, what: object): void => {
+    const to = { ...carrier, send: (parts: readonly Uint8Array[]) => clients.message(Buffer.concat(parts)) };
+    sendTrunk(to, kind, client, json(what));
+  };
+  for (const client of [1, 2]) say(TO_HOME.enters, client, { address: "7f000001", token: "", handover: "" });
+  say(TO_HOME.brings, 1, [brought("a", 1, "{}")]);
+  say(TO_HOME.brings, 1, [brought("b", 1, "{}")]);
+  expect(taken).toEqual([]);
+  const [first] = came;
+  if (first !== undefined) first.subject = new Subject("eve", new Rights(["share:a"]), 0);
+  first?.greeted();
+  expect(taken).toEqual([[brought("a", 1, "{}")]]);
+  expect(told).toEqual([TO_EDGE.send]);
+  for (let i = 0; i < 17; i++) say(TO_HOME.brings, 2, [brought("a", 1, "x".repeat(1 << 20))]);
+  expect(told.at(-1)).toBe(TO_EDGE.ends);
+});
