@@ -25,7 +25,7 @@ export interface TcpClusterOptions {
 /** Least length of a secret, in characters. */
 const LEAST_SECRET = 16;
 
-const VERSION = 3;
+const VERSION = 4;
 const NONCE_BYTES = 32;
 /** Time that the other side has to say who it is. */
 const GREETING_MS = 3000;
@@ -157,9 +157,9 @@ export class TcpInterconnect implements Interconnect {
     });
     messages.next(message => {
       const { nonce: theirs } = greetingOf(message);
-      messages.send([this.#greeting(nonce, this.#proof("opens", theirs, nonce, this.self))]);
+      messages.send([this.#greeting(nonce, this.#proof("opens", theirs, nonce, this.self, index))]);
       messages.next(answer => {
-        this.#check(greetingOf(answer), this.#proof("takes", nonce, theirs, index), index);
+        this.#check(greetingOf(answer), this.#proof("takes", nonce, theirs, index, this.self), index);
         const events = cluster.opened(index, messages);
         const ended = (): void => {
           events.ended();
@@ -179,12 +179,13 @@ export class TcpInterconnect implements Interconnect {
     messages.send([this.#greeting(nonce, "")]);
     messages.next(message => {
       const greeting = greetingOf(message);
-      this.#check(greeting, this.#proof("opens", nonce, greeting.nonce, greeting.index), greeting.index);
-      messages.send([this.#greeting(nonce, this.#proof("takes", greeting.nonce, nonce, this.self))]);
+      const { index, nonce: theirs } = greeting;
+      this.#check(greeting, this.#proof("opens", nonce, theirs, index, this.self), index);
+      messages.send([this.#greeting(nonce, this.#proof("takes", theirs, nonce, this.self, index))]);
       if (this.#events === undefined) return;
-      messages.begin(this.#events.accepted(greeting.index, messages));
+      messages.begin(this.#events.accepted(index, messages));
       // All hear of it at the same time: who moves to it leaves nothing behind with who has not.
-      if (this.#missing.has(greeting.index)) this.#open(greeting.index, this.#events);
+      if (this.#missing.has(index)) this.#open(index, this.#events);
     });
   }
 
@@ -192,9 +193,10 @@ export class TcpInterconnect implements Interconnect {
     return Buffer.from(JSON.stringify({ version: VERSION, index: this.self, nonce, proof }));
   }
 
-  #proof(side: "opens" | "takes", theirs: string, ours: string, index: number): string {
+  /** The proof that one gateway gives another: nobody can use it elsewhere. */
+  #proof(side: "opens" | "takes", theirs: string, ours: string, from: number, to: number): string {
     return createHmac("sha256", this.#secret)
-      .update(JSON.stringify([side, theirs, ours, index, this.#members, this.homes]))
+      .update(JSON.stringify([side, theirs, ours, from, to, this.#members, this.homes]))
       .digest("hex");
   }
 

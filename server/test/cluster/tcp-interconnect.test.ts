@@ -93,9 +93,9 @@ test("CLU-7: a gateway stops though another one lives, and takes nothing", async
   const joined = await Joined.open(one);
   const { socket, nonce } = await attach(one);
   const proof = createHmac("sha256", SECRET)
-    .update(JSON.stringify(["opens", nonce, "mine", 1, one.members, undefined]))
+    .update(JSON.stringify(["opens", nonce, "mine", 1, 0, one.members, undefined]))
     .digest("hex");
-  const greeting = { version: 3, index: 1, nonce: "mine", proof };
+  const greeting = { version: 4, index: 1, nonce: "mine", proof };
   socket.write(inStream([Buffer.from(JSON.stringify(greeting))]));
   await expect.poll(() => joined.accepted.length).toBe(1);
   const beating = setInterval(() => socket.write(Buffer.alloc(4)), 100);
@@ -105,4 +105,27 @@ test("CLU-7: a gateway stops though another one lives, and takes nothing", async
   const stopped = joined.interconnect.stop();
   vi.advanceTimersByTime(FINISH_MS);
   await stopped;
+});
+
+test("a proof is for the gateway that it was given to: whoever sits at a member's address cannot use it at another one", async () => {
+  const [one, other, third] = (await listed(3)) as [Listed, Listed, Listed];
+  const victim = await Joined.open(other);
+  // Hands what the victim says on to whoever opens a carrier here, and that one's proof to the victim.
+  const relay = createServer(async from => {
+    from.on("error", () => {});
+    const { socket, nonce } = await attach(other);
+    from.once("data", (proof: Buffer) => {
+      socket.write(proof);
+      from.destroy();
+    });
+    from.write(inStream([Buffer.from(JSON.stringify({ version: 4, index: 2, nonce, proof: "" }))]));
+  }).listen(portOf(third), "127.0.0.1");
+  onTestFinished(() => void relay.close());
+  await once(relay, "listening");
+  const member = await Joined.open(one);
+  await expect
+    .poll(() => victim.lines.join())
+    .toContain(`the gateway ${one.self} does not belong to this cluster`);
+  await member.wayTo(victim);
+  expect(victim.accepted).toHaveLength(1);
 });
