@@ -35,6 +35,8 @@ const BEAT_MS = 500;
 const DEAD_MS = 3000;
 /** Time until a gateway that is not there is looked for again, unless it comes by itself: a random part of the double of it. */
 const AGAIN_MS = 250;
+/** Least time between two lines in the log about one gateway that does not belong here. */
+const TOLD_MS = 10_000;
 /** Bytes of messages that are gathered for one write. */
 const TOGETHER_BYTES = 64 << 10;
 
@@ -62,6 +64,8 @@ export class TcpInterconnect implements Interconnect {
   readonly #carriers = new Set<Messages>();
   /** Gateways that are not there, by their indices, each with the time until it is looked for again. */
   readonly #missing = new Map<number, NodeJS.Timeout>();
+  /** When it was last logged that a gateway does not belong here, by its index; -1: of those that no member has. */
+  readonly #toldAt = new Map<number, number>();
   #isStopped = false;
   #events: ClusterEvents | undefined;
 
@@ -210,10 +214,19 @@ export class TcpInterconnect implements Interconnect {
       given.byteLength === wanted.byteLength &&
       timingSafeEqual(given, wanted);
     if (isKnown) return;
-    this.#log(
-      `the gateway ${this.nameOf(from)} does not belong to this cluster: its version, its secret, its list of members, or whether it keeps histories in a file is another`,
-    );
+    this.#tell(from);
     throw new JechoError("TOKEN_INVALID", "it does not belong to this cluster");
+  }
+
+  /** Logs that a gateway does not belong here: whoever reaches the address can say so of any, as often as he likes. */
+  #tell(index: number): void {
+    const of = this.#members[index] === undefined ? -1 : index;
+    const now = performance.now();
+    if (now - (this.#toldAt.get(of) ?? Number.NEGATIVE_INFINITY) < TOLD_MS) return;
+    this.#toldAt.set(of, now);
+    this.#log(
+      `the gateway ${this.nameOf(index)} does not belong to this cluster: its version, its secret, its list of members, or whether it keeps histories in a file is another`,
+    );
   }
 
   #hold(socket: Socket, closed: () => void): Messages {
@@ -330,8 +343,14 @@ class Messages implements TrunkCarrier {
   }
 }
 
+/** @throws SyntaxError, TypeError where it is none */
 function greetingOf(message: Uint8Array): Greeting {
-  return JSON.parse(Buffer.from(message).toString()) as Greeting;
+  const said = JSON.parse(Buffer.from(message).toString()) as Partial<Greeting> | null;
+  const { version, index, nonce, proof } = said ?? {};
+  const areNumbers = Number.isInteger(version) && Number.isInteger(index);
+  if (!areNumbers || typeof nonce !== "string" || typeof proof !== "string")
+    throw new TypeError("it is no greeting");
+  return { version, index, nonce, proof } as Greeting;
 }
 
 /** @throws JechoError `ARGUMENT_INVALID` */

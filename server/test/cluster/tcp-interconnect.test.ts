@@ -68,6 +68,37 @@ test("CLU-6: a gateway comes though another one of its list takes connections, a
   expect((await opening).members.size).toBe(0);
 });
 
+test.for<[what: string, greeting: unknown]>([
+  ["is nothing", null],
+  ["has no proof", { version: 4, index: 1, nonce: "" }],
+  ["has a length for a proof", { version: 4, index: 1, nonce: "", proof: { length: 100_000_000 } }],
+  ["has a nonce that is none", { version: 4, index: 1, nonce: ["x"], proof: "" }],
+  ["has a line of a log for an index", { version: 4, index: "x\n\u001b[31mERROR", nonce: "", proof: "" }],
+])("a greeting that %s ends the connection, and nothing of it is logged", async ([, greeting]) => {
+  const [one] = (await listed(2)) as [Listed, Listed];
+  const { lines } = await Joined.open(one);
+  const { socket } = await attach(one);
+  const ended = once(socket, "end");
+  socket.resume();
+  socket.write(inStream([Buffer.from(JSON.stringify(greeting))]));
+  await ended;
+  expect(lines).toEqual([]);
+});
+
+test("strangers fill nobody's log by proofs that are none", async () => {
+  const [one] = (await listed(2)) as [Listed, Listed];
+  const { lines } = await Joined.open(one);
+  for (let i = 0; i < 20; i++) {
+    const { socket } = await attach(one);
+    const ended = once(socket, "end");
+    socket.resume();
+    const index = i % 2 === 0 ? 1 : 1000 + i;
+    socket.write(inStream([Buffer.from(JSON.stringify({ version: 4, index, nonce: "", proof: "" }))]));
+    await ended;
+  }
+  expect(lines).toHaveLength(2);
+});
+
 /** Connects as whoever does not close when the other side does. */
 async function attach(to: Listed): Promise<{ socket: Socket; nonce: string }> {
   const socket = connect({ port: portOf(to), host: "127.0.0.1", allowHalfOpen: true });
