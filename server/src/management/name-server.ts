@@ -188,13 +188,15 @@ export class NameServer {
   }
 
   registerProducer(producer: GatewayProducer): void {
-    this.#producers.set(producer.number, producer);
-    this.owners.entered(producer.manager.name, producer.connection.subject ?? ANYBODY);
+    const { number, manager, connection, outlet } = producer;
+    this.#producers.set(number, producer);
+    // Who publishes behind a channel may have the right to no more than that.
+    if (outlet === undefined) this.owners.entered(manager.name, connection.subject ?? ANYBODY);
   }
 
-  forgetProducer({ number, manager }: GatewayProducer): void {
+  forgetProducer({ number, manager, outlet }: GatewayProducer): void {
     this.#producers.delete(number);
-    this.owners.left(manager.name);
+    if (outlet === undefined) this.owners.left(manager.name);
   }
 
   /** The producer with this number, whose connection that is. */

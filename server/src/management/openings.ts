@@ -116,23 +116,26 @@ export class GatewayOpenings {
     const type = this.#typeOf(frame.schema);
     const { base, derived: name } = this.#names.split(frame.channel);
     this.#names.owners.check(base, frame.channel, connection.subject ?? ANYBODY);
+    this.#names.processes.enter(connection, frame.instance);
     const manager = this.#names.manager(base, connection);
     const number = this.#names.newEndpoint();
     const outlet = name === "" ? undefined : manager.outlets.named(name);
     const token = type?.token ?? 0n;
     const producer = new GatewayProducer(number, connection, manager, token, frame, outlet);
-    this.#names.processes.enter(connection, frame.instance);
+    try {
+      if (outlet === undefined) manager.addProducer(producer, type);
+      else manager.outlets.add(producer, outlet, type);
+    } catch (error) {
+      manager.forgetIfUnused();
+      throw error;
+    }
     if (outlet === undefined) {
-      manager.addProducer(producer, type);
       manager.unmade.begins(producer);
-    } else manager.outlets.add(producer, outlet, type);
-    // A history that is to be whole is the channel's producers' to ask for.
-    const always = outlet === undefined && frame.history?.onDemand === false;
-    manager.retain(
-      retentionOf(frame.history, frame.key, this.#names.keeping.historyBytes),
-      frame.key,
-      always,
-    );
+      // What is kept of a channel is its own producers' to say.
+      const { history, key } = frame;
+      const wanted = retentionOf(history, key, this.#names.keeping.historyBytes);
+      manager.retain(wanted, key, history?.onDemand === false);
+    }
     connection.addProducer(producer);
     producer.keptBytes = keptBytes;
     connection.keep(keptBytes);

@@ -66,6 +66,19 @@ test("RIGHT-10: with the right own another subject publishes beside the owner", 
   expect(await publishes(bob, "a")).toBe("bob lacks the right own:a");
 });
 
+test("RIGHT-10: who publishes behind a channel alone comes to own nothing", async () => {
+  await using gateway = await start();
+  using eve = await enter(gateway, "eve");
+  using sim = await enter(gateway, "sim");
+  expect(await publishes(eve, "a#hot")).toBeUndefined();
+  expect(await publishes(sim, "a")).toBeUndefined();
+  // Its end is no end of the owner's producer.
+  eve[Symbol.dispose]();
+  await expect.poll(() => gateway.stats().connections).toBe(1);
+  using other = await enter(gateway, "eve");
+  expect(await publishes(other, "a")).toBe("eve lacks the right own:a");
+});
+
 test("RIGHT-10: a channel whose producers were cut off is its owner's as long as they may come back", async () => {
   await using gateway = await start();
   await using free = await start({ resumeWindowMs: 0 });
