@@ -81,6 +81,41 @@ test("RIGHT-7: a session is handed over to its own subject alone, and another on
   await second.next("Inheritance");
 });
 
+test("RIGHT-7: the second device has its own rights: it gets no state of an object that it may not share, and is no master", async () => {
+  const { signing, checking } = await createTokenKeys();
+  const enter = async (subject: string, can: readonly string[], handover = ""): Promise<RawClient> => {
+    const client = await RawClient.connect(gateway, false);
+    const token = await createToken(signing, { subject, can });
+    client.say({ kind: "Hello", protocol: PROTOCOL, token, handover });
+    await client.next("Welcome");
+    return client;
+  };
+  await using gateway = await createGateway({ tokens: { keys: checking } });
+  using first = await enter("ana", ["subscribe:**", "modulate:**", "share:o", "handover:**"]);
+  const schema = new Uint8Array(0);
+  const objects = [{ name: "view", object: "o", version: 1, state: '{"secret":1}', lazy: false }];
+  const modulator = { source: "", parameters: "", key: "", objects, capabilities: [], compares: false };
+  first.say({ kind: "OpenConsumer", request: 1, channel: "a", schema, modulator });
+  const { consumer, epoch } = await first.next("ConsumerOpened");
+  first.say({ kind: "OpenObject", request: 2, object: "o", version: 1, state: '{"secret":1}' });
+  const { copy } = await first.next("CopyUpdate");
+  using other = await enter("bob", ["share:o"]);
+  other.say({ kind: "OpenObject", request: 1, object: "o" });
+  expect(await other.next("CopyUpdate")).toMatchObject({ master: false });
+  first.say({ kind: "AskHandover", request: 3 });
+  const { token } = await first.next("HandoverToken");
+  using second = await enter("ana", ["subscribe:**"], token);
+  const { request, asked } = await first.next("Yield");
+  const places = [{ consumer, epoch, seq: 0n, sources: [], label: "", sinceMs: 0 }];
+  first.say({ kind: "Yielded", request, asked, places, copies: [copy], objects: [] });
+  const inherited = await second.next("Inheritance");
+  expect(inherited.objects).toEqual([]);
+  expect(inherited.subscriptions[0]?.modulator?.objects).toMatchObject([{ object: "o", state: "{}" }]);
+  second.say({ kind: "ObjectUpdate", object: "o", version: 9, state: '{"by":"second"}' });
+  await second.isAlive();
+  expect(await other.next("CopyUpdate")).toMatchObject({ master: true, state: '{"secret":1}' });
+});
+
 test("CON-6, HAND-1: what a device said before it closed its connection in order is acted on, however much others ask", async () => {
   await using gateway = await createGateway();
   using first = await RawClient.connect(gateway);

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { JechoError } from "@jecho/shared";
-import type { HeldPlace, Inherited } from "@jecho/shared/internal";
+import type { HeldPlace, Inherited, Modulator } from "@jecho/shared/internal";
 import type { AnswerOf } from "../cluster/answers.ts";
 import type { ClientConnection } from "../connections/client-connection.ts";
 import { ENDPOINT_BYTES } from "../connections/crowd.ts";
@@ -83,7 +83,7 @@ export class Handovers {
       const place = places.get(consumer.number);
       if (place === undefined || !consumer.isOpen) continue;
       handed.push(consumer);
-      subscriptions.push(this.#inherited(consumer, place));
+      subscriptions.push(this.#inherited(consumer, place, to));
     }
     const used = handed.flatMap(({ derived }) => derived?.modulator.objects ?? []);
     const objects = this.#objects.transfer(
@@ -116,18 +116,28 @@ export class Handovers {
   #inherited(
     { manager, derived, terms }: GatewayConsumer,
     { label, epoch, seq, sources, sinceMs }: HeldPlace,
+    to: ClientConnection,
   ): Inherited {
     return {
       channel: manager.derivations.nameUnder(derived?.parent),
       // The first device may have relabelled it.
       label,
       as: terms.as,
-      modulator: derived === undefined ? undefined : this.#objects.withNewest(derived.modulator),
+      modulator: derived === undefined ? undefined : this.#shownTo(to, derived.modulator),
       epoch,
       seq,
       sources,
       sinceMs,
     };
+  }
+
+  /** A modulator with the newest states of its objects, as far as this device may read them. */
+  #shownTo({ subject }: ClientConnection, modulator: Modulator): Modulator {
+    const newest = this.#objects.withNewest(modulator);
+    const objects = newest.objects.map(one =>
+      subject?.may("share", one.object) === false ? { ...one, state: "{}" } : one,
+    );
+    return { ...newest, objects };
   }
 }
 

@@ -243,7 +243,7 @@ export class SharedObjects {
 
   /**
    * A session's master copies move to another device: those among its copies, by their numbers, and those that it only brought
-   * with modulators. @returns their newest states
+   * with modulators. Of objects that this device may not share the copies end. @returns their newest states
    */
   transfer(
     from: Connection,
@@ -257,7 +257,7 @@ export class SharedObjects {
     );
     for (const id of new Set([...brought, ...copies.map(({ object }) => object.id)])) {
       const object = this.#objects.get(id);
-      if (object?.master !== from) continue;
+      if (object?.master !== from || to.subject?.may("share", id) === false) continue;
       // Another session of that process may have the master copy.
       if (object.masterCopy !== undefined && !copies.includes(object.masterCopy)) continue;
       object.master = to;
