@@ -24,6 +24,9 @@ export type Right = (typeof RIGHTS)[number];
 /** A right and its object: the name of a channel or derived channel, the id of a shared object, or the name of a subject. */
 export type Need = readonly [right: Right, on: string];
 
+/** Rights whose patterns are not of channels: there is nothing behind an id, or a subject. */
+const NOT_OF_CHANNELS: ReadonlySet<Right> = new Set(["share", "kick"]);
+
 /** Most rights in one token. */
 const MOST_RIGHTS = 256;
 const SEGMENT = String.raw`(?:[A-Za-z0-9][A-Za-z0-9._~-]{0,63}|\*)`;
@@ -45,13 +48,15 @@ export class Rights {
     for (const text of this.#texts) {
       const [, right = "", pattern = ""] = /^(\w+|\*):(.*)$/s.exec(text) ?? [];
       const named = right === "*" ? RIGHTS : RIGHTS.filter(name => name === right);
-      const compiled = named.length === 0 ? undefined : compile(pattern);
-      if (compiled === undefined)
+      if (named.length === 0 || !PATTERN.test(pattern))
         throw new JechoError(
           "ARGUMENT_INVALID",
           `"${text.slice(0, 200)}" is no right; one is like subscribe:weather/** (${RIGHTS.join(", ")}, or * for all of them)`,
         );
-      for (const name of named) this.#patterns.set(name, [...(this.#patterns.get(name) ?? []), compiled]);
+      for (const name of named) {
+        const compiled = NOT_OF_CHANNELS.has(name) ? compileWhole(pattern) : compile(pattern);
+        this.#patterns.set(name, [...(this.#patterns.get(name) ?? []), compiled]);
+      }
     }
   }
 
@@ -68,24 +73,30 @@ export class Rights {
 
 /** Channels that are meant by a pattern, as in a right. @throws JechoError `ARGUMENT_INVALID` */
 export function patternOf(text: string): RegExp {
-  const pattern = compile(text);
-  if (pattern === undefined)
+  if (!PATTERN.test(text))
     throw new JechoError("ARGUMENT_INVALID", `"${text.slice(0, 200)}" is no pattern; one is like weather/**`);
-  return pattern;
+  return compile(text);
 }
 
 /**
  * `*` stands for one segment, and `**` at the end for one or more. What is for a channel is for all that is made of it, too; behind `#` stands what is for
  * a derived channel alone.
- *
- * @returns undefined for an invalid pattern
  */
-function compile(pattern: string): RegExp | undefined {
-  if (!PATTERN.test(pattern)) return undefined;
+function compile(pattern: string): RegExp {
   const [base = "", derived] = pattern.split("#");
   const segments = base.split("/").map(segment => (segment === "**" ? "[^#]+" : compileSegment(segment)));
   const behind = derived === undefined ? "(?:#.*)?" : `#${compileSegment(derived)}`;
   return new RegExp(`^${segments.join("/")}${behind}$`, "s");
+}
+
+/** In ids and subjects `#` is a character as any other, unless the pattern has one. */
+function compileWhole(pattern: string): RegExp {
+  if (pattern.includes("#")) return compile(pattern);
+  const segments = pattern.split("/").map(segment => {
+    if (segment === "**") return ".+";
+    return segment === "*" ? "[^/]+" : compileSegment(segment);
+  });
+  return new RegExp(`^${segments.join("/")}$`, "s");
 }
 
 function compileSegment(segment: string): string {

@@ -31,6 +31,23 @@ test.for<[right: string, on: string, allowed: boolean]>([
   expect(new Rights([right]).allow("subscribe", on)).toBe(allowed);
 });
 
+test.for<[right: string, allows: "share" | "kick", on: string, allowed: boolean]>([
+  ["kick:ana", "kick", "ana", true],
+  ["kick:ana", "kick", "ana#boss", false],
+  ["kick:ana#boss", "kick", "ana#boss", true],
+  ["kick:guests/*", "kick", "guests/a#b", true],
+  ["kick:guests/*", "kick", "guests/a/b", false],
+  ["kick:guests/**", "kick", "guests/a/b#c", true],
+  ["share:mine", "share", "mine#secret", false],
+  ["share:*", "share", "any#id\n", true],
+  ["share:**", "share", "any/id#at all", true],
+  ["share:**#mine", "share", "any#mine", true],
+  ["*:mine", "share", "mine#secret", false],
+  ["*:**", "kick", "ana#boss", true],
+])("RIGHT-3: %s allows to %s %j: %s", ([right, allows, on, allowed]) => {
+  expect(new Rights([right]).allow(allows, on)).toBe(allowed);
+});
+
 test.for([
   "",
   "subscribe",
