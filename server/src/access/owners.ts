@@ -1,3 +1,4 @@
+import { FairShares } from "../connections/fair-shares.ts";
 import { patternOf } from "./rights.ts";
 import type { Subject } from "./subject.ts";
 
@@ -14,21 +15,22 @@ interface OwnedChannel {
 export class ChannelOwners {
   readonly #named: readonly (readonly [RegExp, string])[];
   readonly #keepMs: number;
-  readonly #mostLeft: number;
   readonly #owned = new Map<string, OwnedChannel>();
   /** When a channel lost its last producer, by `performance.now()`, oldest first. */
   readonly #left = new Map<string, number>();
+  /** The same channels, of each owner. */
+  readonly #leftOf: FairShares<string>;
 
   /**
    * @param named subjects by patterns of channels, as in rights
    * @param keepMs time that a channel without producers keeps its owner
-   * @param mostLeft most such channels
+   * @param mostLeft most such channels: beyond, the subject that has most of them loses the oldest
    * @throws JechoError `ARGUMENT_INVALID` naming the invalid pattern
    */
   constructor(named: Readonly<Record<string, string>>, keepMs: number, mostLeft: number) {
     this.#named = Object.entries(named).map(([pattern, subject]) => [patternOf(pattern), subject]);
     this.#keepMs = keepMs;
-    this.#mostLeft = mostLeft;
+    this.#leftOf = new FairShares(mostLeft);
   }
 
   /**
@@ -50,9 +52,9 @@ export class ChannelOwners {
     // At a gateway without keys.
     if (name === "") return;
     const owned = this.#owned.get(channel);
-    this.#left.delete(channel);
-    if (owned === undefined) this.#owned.set(channel, { owner: name, producers: 1 });
-    else owned.producers++;
+    if (owned === undefined) return void this.#owned.set(channel, { owner: name, producers: 1 });
+    owned.producers++;
+    if (this.#left.delete(channel)) this.#leftOf.delete(owned.owner, channel);
   }
 
   left(channel: string): void {
@@ -60,14 +62,21 @@ export class ChannelOwners {
     if (owned === undefined || --owned.producers > 0) return;
     this.#left.set(channel, performance.now());
     this.#forgetOld();
+    const lost = this.#left.has(channel) ? this.#leftOf.add(owned.owner, channel) : undefined;
+    if (lost !== undefined) this.#forget(lost);
   }
 
   #forgetOld(): void {
     const oldest = performance.now() - this.#keepMs;
     for (const [channel, leftAt] of this.#left) {
-      if (leftAt > oldest && this.#left.size <= this.#mostLeft) return;
-      this.#left.delete(channel);
-      this.#owned.delete(channel);
+      if (leftAt > oldest) return;
+      this.#leftOf.delete(this.#owned.get(channel)?.owner ?? "", channel);
+      this.#forget(channel);
     }
+  }
+
+  #forget(channel: string): void {
+    this.#left.delete(channel);
+    this.#owned.delete(channel);
   }
 }

@@ -5,6 +5,7 @@ import type { Channel } from "./channel.ts";
 /** A consumer that may come back. */
 export interface AwaitedConsumer {
   readonly feed: number;
+  readonly connection: Pick<Connection, "subject">;
   /** Ends the waiting. */
   end(): void;
 }
@@ -86,10 +87,11 @@ export class ChannelDemand {
     if (all?.size === 0) this.#awaited?.delete(awaited.feed);
   }
 
-  /** Called when an awaited consumer is back. */
-  returned(feed: number): void {
-    const [first] = this.#awaited?.get(feed) ?? [];
-    first?.end();
+  /** Called when an awaited consumer is back: one of the same subject, for nobody ends the waiting for others. */
+  returned({ feed, connection }: Omit<AwaitedConsumer, "end">): void {
+    const name = connection.subject?.name;
+    for (const awaited of this.#awaited?.get(feed) ?? [])
+      if (awaited.connection.subject?.name === name) return awaited.end();
   }
 
   stopAwaiting(): void {

@@ -1,10 +1,13 @@
 import type { Departed } from "@jecho/shared/internal";
+import { FairShares } from "../connections/fair-shares.ts";
 
 /** A producer that was closed at another gateway. */
 export interface GatewayDeparture
   extends Readonly<Pick<Departed, "channel" | "source" | "raised" | "raisedUrgent">> {
   /** The subject of its token. */
   readonly by: string;
+  /** On whose account it is kept: the subject's or, at a gateway without keys, the address'. */
+  readonly whose: string;
   /** When it was closed, by `performance.now`. */
   readonly at: number;
 }
@@ -15,19 +18,22 @@ const MOST_KEPT = 4096;
 
 /** Producers that were closed at another gateway, of channels that nobody has open here yet. */
 export class GatewayDepartures {
-  #all: GatewayDeparture[] = [];
+  readonly #all = new FairShares<GatewayDeparture>(MOST_KEPT);
 
   add(departure: GatewayDeparture): void {
-    this.#all.push(departure);
-    if (this.#all.length > MOST_KEPT) this.#all.shift();
+    this.#all.add(departure.whose, departure);
   }
 
   /** Departures from a channel that comes into being. */
   take(channel: string): GatewayDeparture[] {
-    if (this.#all.length === 0) return [];
     const since = performance.now() - KEPT_MS;
-    const kept = this.#all.filter(({ at }) => at > since);
-    this.#all = kept.filter(departure => departure.channel !== channel);
-    return kept.filter(departure => departure.channel === channel);
+    const taken: GatewayDeparture[] = [];
+    for (const departure of this.#all) {
+      const isOld = departure.at <= since;
+      if (!isOld && departure.channel !== channel) continue;
+      this.#all.delete(departure.whose, departure);
+      if (!isOld) taken.push(departure);
+    }
+    return taken;
   }
 }

@@ -153,12 +153,14 @@ export class GatewayOpenings {
   }
 
   /** A producer was closed at another gateway. @throws JechoError `RIGHT_MISSING` */
-  departed({ subject = ANYBODY }: ClientConnection, { channel, agoMs, ...counts }: Departed): void {
+  departed({ subject = ANYBODY, address }: ClientConnection, { channel, agoMs, ...counts }: Departed): void {
     const { base, derived } = this.#names.split(channel);
     // Of what is published behind a modulator its own gateway alone knew.
     if (derived !== "") return;
     this.#names.owners.check(base, channel, subject);
-    this.#names.departed({ ...counts, channel, by: subject.name, at: performance.now() - agoMs });
+    const { name } = subject;
+    const at = performance.now() - agoMs;
+    this.#names.departed({ ...counts, channel, by: name, whose: name === "" ? address : name, at });
   }
 
   /** Rejects with why it is not opened. */
@@ -347,7 +349,7 @@ export class GatewayOpenings {
       consumer.listen();
       if (derived !== undefined) derived.manager.unmade.tell(derived, connection);
       // Not sooner: what is kept for its return alone goes with that.
-      if (from?.from === FROM.resume) channel.demand.returned(feed);
+      if (from?.from === FROM.resume) channel.demand.returned(consumer);
       if (had !== undefined && feed === 0) channel.tellEnds(connection, had);
     };
     if (!replays) return listen();

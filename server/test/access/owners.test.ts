@@ -92,6 +92,22 @@ test("RIGHT-10: a channel whose producers were cut off is its owner's as long as
   }
 });
 
+test("RIGHT-10: who leaves many channels has others' owners forgotten no sooner", async () => {
+  await using gateway = await start({ channels: 20 });
+  {
+    using sim = await enter(gateway, "sim");
+    expect(await publishes(sim, "sim/a")).toBeUndefined();
+    await sim.cut();
+  }
+  using eve = await enter(gateway, "eve");
+  for (let i = 0; i < 30; i++) {
+    eve.say({ kind: "OpenProducer", request: 1, channel: `eve/${i}`, schema });
+    const { producer } = await eve.next("ProducerOpened");
+    eve.say({ kind: "CloseEndpoint", endpoint: producer });
+  }
+  expect(await publishes(eve, "sim/a")).toBe("eve lacks the right own:sim/a");
+});
+
 test("RIGHT-10: the configuration says whose a channel is before anybody publishes there", async () => {
   await using gateway = await start({ owners: { "weather/**": "sim", "weather/steering": "ana" } });
   using eve = await enter(gateway, "eve");
