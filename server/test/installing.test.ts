@@ -1,6 +1,6 @@
 import { createGateway } from "@jecho/server";
 import { ERRORS } from "@jecho/shared";
-import { FROM } from "@jecho/shared/internal";
+import { FROM, type Outgoing } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import { installed, modulator, placed, RawConsumer, RawProducer, removed, start } from "./installing-rig.ts";
 
@@ -225,4 +225,22 @@ test("MOE-18: a producer that can run a modulator no longer has it run elsewhere
   producer.say(removed(derived, 0, ERRORS.MODULATORS_NOT_SERVED[0]));
   expect(await consumer.next("Install")).toMatchObject({ derived, instead: { own: true } });
   expect(consumer.endings).toEqual([]);
+});
+
+test("CON-8: what a producer says of a modulator's tier, and of why it does not run, reaches consumers bounded", async () => {
+  await using gateway = await start();
+  using producer = await RawProducer.open(gateway);
+  using consumer = await RawConsumer.open(gateway);
+  const long = "x".repeat(1 << 20);
+  const cut = "x".repeat(2000);
+  const { request, derived } = await producer.install();
+  producer.say({ ...installed(request, derived), tier: "hosted", tierWhy: long } as Outgoing);
+  expect((await consumer.opened()).placements).toMatchObject([{ tier: "hosted", tierWhy: cut }]);
+  producer.say({ kind: "Tiered", derived, process: 0, tier: long, tierWhy: long });
+  expect(await consumer.placements()).toMatchObject([{ tier: "", tierWhy: cut }]);
+  producer.say({ kind: "Removed", derived, code: FAILED, message: long });
+  expect(await consumer.next("ConsumerLost")).toMatchObject({ code: FAILED, message: cut });
+  consumer.subscribe({ request: 2, modulator: { ...modulator, key: "2" } });
+  await producer.refuses(FAILED, long);
+  expect(await consumer.next("Refused")).toMatchObject({ message: cut });
 });

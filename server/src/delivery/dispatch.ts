@@ -22,6 +22,7 @@ import type { Handovers } from "../management/handovers.ts";
 import type { NameServer } from "../management/name-server.ts";
 import { GatewayOpenings, type OpeningLimits } from "../management/openings.ts";
 import type { Overviews } from "../management/overview.ts";
+import { reasonSaid } from "../management/said.ts";
 import type { SharedObjects } from "../objects/shared-objects.ts";
 import type { Acknowledgements } from "./acknowledgements.ts";
 import type { Gathering } from "./gathering.ts";
@@ -301,7 +302,7 @@ export class Dispatcher {
   }
 
   #removed(connection: ClientConnection, { derived, process, code, message }: Removed): void {
-    const error = new JechoError(errorCode(code), message);
+    const error = new JechoError(errorCode(code), reasonSaid(message));
     this.#names.derived(derived)?.placements.failed(connection, process, error);
   }
 

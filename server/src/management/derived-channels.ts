@@ -69,7 +69,8 @@ export class DerivedChannels {
     const derived = new DerivedChannel(
       this.#manager,
       this.#manager.names.newChannel(this.#manager),
-      modulator,
+      // The objects have the states, which change.
+      { ...modulator, objects: modulator.objects.map(object => ({ ...object, state: "" })) },
       this.#objects,
       by,
       parent,

@@ -2,6 +2,7 @@ import { errorCode, JechoError, type Type } from "@jecho/shared";
 import { type Control, Few, type Instead } from "@jecho/shared/internal";
 import type { Connection } from "../connections/connection.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
+import { reasonSaid, tierSaid } from "./said.ts";
 
 /**
  * The modulator of one derived channel, for one producing process:
@@ -181,8 +182,8 @@ export class GatewayInstallation {
 
   /** The process that runs it has moved it to another tier. */
   tiered(tier: string, why: string): void {
-    this.tier = tier;
-    this.tierWhy = why;
+    this.tier = tierSaid(tier);
+    this.tierWhy = reasonSaid(why);
     if (isRunning(this.#state)) this.#derived.manager.derivedChannels.placed(this.#derived, this);
   }
 
@@ -325,14 +326,13 @@ export class GatewayInstallation {
     const { channel } = this.#derived;
     if (answer instanceof JechoError) return this.#unanswered(maker, why, answer);
     if (answer.kind === "Refused") {
-      const refused = new JechoError(errorCode(answer.code), answer.message);
+      const refused = new JechoError(errorCode(answer.code), reasonSaid(answer.message));
       if (!this.#goesElsewhere(refused)) this.#become({ is: "refused", why: refused });
       return;
     }
     if (answer.kind !== "Installed" || answer.derived !== channel.number)
       return maker.end("FRAME_UNEXPECTED", `an installation was answered by ${answer.kind}`);
-    this.tier = answer.tier;
-    this.tierWhy = answer.tierWhy;
+    this.tiered(answer.tier, answer.tierWhy);
     try {
       this.made = this.#derived.declares(answer.schema, answer.reads);
     } catch (error) {
