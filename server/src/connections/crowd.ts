@@ -37,6 +37,8 @@ const LONGEST_SUSPENSION_MS = 600_000;
 /** The connections of one address or subject, the bytes kept for them, and two token buckets for what they may send. */
 export class Party {
   connections = 0;
+  /** Connections of other gateways that use this one. */
+  visitors = 0;
   /** Bytes kept for them, also while none is connected. */
   keptBytes = 0;
   readonly #limits: CrowdLimits;
@@ -102,9 +104,10 @@ export class Party {
       );
   }
 
-  /** End of the time for which the party is remembered without connections. */
-  rememberedUntil(leftAt: number): number {
-    return Math.max(leftAt + REMEMBERED_MS, this.#forgottenAt);
+  /** Whether it may be forgotten that it was there, with its last connection until then. */
+  isForgotten(leftAt: number, now: number): boolean {
+    if (this.visitors > 0 || this.keptBytes > 0) return false;
+    return Math.max(leftAt + REMEMBERED_MS, this.#forgottenAt) <= now;
   }
 
   get #forgottenAt(): number {
@@ -171,8 +174,7 @@ class Parties {
       this.#left.delete(name);
       // Looked at again later.
       const party = this.#all.get(name);
-      if (party !== undefined && (party.keptBytes > 0 || party.rememberedUntil(leftAt) > now))
-        this.#left.set(name, now);
+      if (party?.isForgotten(leftAt, now) === false) this.#left.set(name, now);
       else this.#all.delete(name);
     }
   }
@@ -213,6 +215,12 @@ export class Crowd {
   visits(connection: CrowdMember, subject: string): void {
     connection.parties = [this.#addresses.known(connection.address)];
     if (subject !== "") connection.parties = [...connection.parties, this.#subjects.known(subject)];
+    for (const party of connection.parties) party.visitors++;
+  }
+
+  /** Such a connection has gone. */
+  visited({ parties }: Pick<CrowdMember, "parties">): void {
+    for (const party of parties) party.visitors--;
   }
 
   leave({ address, subject, parties }: CrowdMember): void {

@@ -253,7 +253,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       },
       received: (client, message) => entrance.received(client, message),
       drained: client => entrance.drained(client),
-      left: (client, code) => entrance.left(client, code),
+      left: (client, code) => entrance.left(client, code, () => crowd.visited(client)),
       log,
     });
   if (cluster !== undefined) objects.joins(cluster.objectHomes);

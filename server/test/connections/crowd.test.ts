@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { Crowd, Party } from "../../src/connections/crowd.ts";
 
 const limits = {
@@ -46,6 +46,29 @@ test("CON-8: a subject has one allowance at all its addresses, and each address 
   crowd.leave(away);
   expect(enter("3", "ana").parties[1]).toBe(home.parties[1]);
   expect(enter("3", "").parties).toHaveLength(1);
+});
+
+test("CON-8: at a home what is kept for an address has one bound, however long its connections to others were idle", () => {
+  let now = 1000;
+  const clock = vi.spyOn(performance, "now").mockImplementation(() => now);
+  onTestFinished(() => void clock.mockRestore());
+  const crowd = new Crowd(limits);
+  const visit = (name: string) => {
+    const parties: readonly Party[] = [];
+    const connection = { address: "1", parties, subject: { name } };
+    crowd.visits(connection, name);
+    return connection;
+  };
+  const first = visit("ana");
+  now += 21_000;
+  const second = visit("ana");
+  expect(second.parties).toEqual(first.parties);
+  expect(second.parties[0]).toBe(first.parties[0]);
+  for (const one of [first, second]) crowd.visited(one);
+  now += 42_000;
+  visit("bob");
+  now += 21_000;
+  expect(visit("ana").parties[1]).not.toBe(first.parties[1]);
 });
 
 test("SLOW-1: who has had producers wait too long may not block for a while, each time twice as long, at most ten minutes", () => {
