@@ -123,7 +123,7 @@ export type BroughtState = Pick<OpenObject, "term" | "terms" | "version" | "stat
 /** One shared object at the gateway: its master copy, its newest state, and the copies that get it. */
 export class GatewayObject {
   readonly id: string;
-  /** Connection of the application that made it, which may have gone; undefined for an object of another gateway, or followed by one. */
+  /** Connection of the application that made it, or brought it though it is another gateway's; it may have gone. Undefined for one that another gateway follows. */
   readonly maker: Connection | undefined;
   /** Connection of the master copy; undefined where there is none. */
   master: Connection | undefined;
@@ -159,9 +159,10 @@ export class GatewayObject {
     state: string,
     term = 1,
     terms: readonly number[] = [],
+    maker = master,
   ) {
     this.id = id;
-    this.maker = master;
+    this.maker = maker;
     this.master = master;
     this.#version = version;
     this.#state = state;
@@ -192,8 +193,7 @@ export class GatewayObject {
   /** The newest state, which counts as kept for whoever made the object. @throws JechoError `OVERLOADED` */
   set state(state: string) {
     this.checkState(state);
-    this.maker?.keep(2 * (state.length - this.#state.length));
-    this.#state = state;
+    this.#keep(state);
   }
 
   /** Whether there is room for another state. @throws JechoError `OVERLOADED` */
@@ -225,17 +225,30 @@ export class GatewayObject {
     return this.users.size > 0 || this.copies.size > 0 || this.bringers.size > 0;
   }
 
-  /** Takes what another gateway has, which may have been started again, and count from an earlier version. @param frame as for `advance` */
-  follow(version: number, state: string, frame: Uint8Array): void {
-    if (version === this.#version && state === this.#state) return;
-    this.#version = 0;
-    this.advance(version, state, frame);
+  /**
+   * Takes what another gateway has, which may have been started again, and count from an earlier version. Whether there is room for it was said there.
+   *
+   * @param frame as for `advance`
+   */
+  follow(version: number, state: string, frame?: Uint8Array): void {
+    if (version > 0 && (version !== this.#version || state !== this.#state))
+      this.#take(version, state, frame);
   }
 
   /** Takes a new version from the master. @param frame its frame, if any, valid until this returns */
   advance(version: number, state: string, frame?: Uint8Array): void {
     if (version <= this.#version) return;
-    this.state = state;
+    this.checkState(state);
+    this.#take(version, state, frame);
+  }
+
+  #keep(state: string): void {
+    this.maker?.keep(2 * (state.length - this.#state.length));
+    this.#state = state;
+  }
+
+  #take(version: number, state: string, frame: Uint8Array | undefined): void {
+    this.#keep(state);
     this.#version = version;
     this.#by = nameOf(this.#writer ?? this.master);
     for (const [copy, write] of this.#taken) copy.taken(write);

@@ -61,8 +61,14 @@ export class SharedObjects {
   /** A consumer brings its objects with a modulator. @throws JechoError `OBJECT_INVALID`, `OVERLOADED` */
   bring(connection: Connection, states: readonly SharedState[]): void {
     const isHere = ({ object }: SharedState): boolean => this.#homes?.isHome(object) !== false;
-    this.#bring(connection, states.filter(isHere));
-    for (const state of states) if (!isHere(state)) this.#follow(connection, state);
+    this.#checkMany(connection, this.#unknownOf(states).size);
+    try {
+      this.#bring(connection, states.filter(isHere));
+      for (const state of states) if (!isHere(state)) this.#follow(connection, state);
+    } catch (error) {
+      this.forgetUnused(states);
+      throw error;
+    }
   }
 
   /** A client brings objects with a modulator of another gateway's channel. @throws JechoError `OBJECT_INVALID`, `OVERLOADED` */
@@ -83,7 +89,7 @@ export class SharedObjects {
     if (object === undefined) {
       object = new GatewayObject(id, undefined, version, state);
       this.#objects.set(id, object);
-    } else if (object.master === undefined) object.advance(version, state);
+    } else if (object.master === undefined && version > object.version) object.follow(version, state);
     object.users.add(reader);
     // The reader's gateway may have another version.
     if (object.version !== version || object.state !== state)
@@ -107,16 +113,17 @@ export class SharedObjects {
 
   #follow(connection: Connection, { object: id, version, state }: SharedState): void {
     check(id, state, version);
-    if (!this.#objects.has(id)) {
-      this.#checkMany(connection, 1);
-      this.#objects.set(id, new GatewayObject(id, undefined, version, state));
-    }
+    if (!this.#objects.has(id))
+      this.#make(new GatewayObject(id, undefined, version, "", 1, [], connection), connection, state);
     this.#homes?.follow(id, version, state);
   }
 
+  #unknownOf(states: readonly SharedState[]): Set<string> {
+    return new Set(states.map(({ object }) => object).filter(id => !this.#objects.has(id)));
+  }
+
   #bring(connection: Connection, states: readonly SharedState[]): void {
-    const brought = new Set(states.map(({ object }) => object).filter(id => !this.#objects.has(id)));
-    this.#checkMany(connection, brought.size);
+    this.#checkMany(connection, this.#unknownOf(states).size);
     for (const { object: id, version, state } of states) check(id, state, version);
     for (const { object: id, version, state } of states) {
       const object = this.#objects.get(id);
@@ -326,12 +333,17 @@ export class SharedObjects {
     terms?: readonly number[],
   ): GatewayObject {
     const object = new GatewayObject(id, master, version, "", term, terms);
-    object.state = state;
-    master.keep(ENDPOINT_BYTES);
-    this.#objects.set(id, object);
-    this.#made.set(master, (this.#made.get(master) ?? 0) + 1);
+    this.#make(object, master, state);
     this.#hold(master, object);
     return object;
+  }
+
+  /** An object begins, on account of its maker. @throws JechoError `OVERLOADED` */
+  #make(object: GatewayObject, maker: Connection, state: string): void {
+    object.state = state;
+    maker.keep(ENDPOINT_BYTES);
+    this.#objects.set(object.id, object);
+    this.#made.set(maker, (this.#made.get(maker) ?? 0) + 1);
   }
 
   #hold(connection: Connection, object: GatewayObject): void {

@@ -98,6 +98,34 @@ test("RIGHT-4: who may not share an object does not change what others' modulato
   expect((await bob.next("CopyUpdate")).state).toBe('{"by":"ana"}');
 });
 
+test.for([
+  { objectsPerConnection: 4, refused: "a connection has at most 4 shared objects" },
+  { keptBytes: 1 << 19, refused: `for an address at most ${1 << 19} bytes are kept (keptBytes)` },
+])(
+  "OBJ-12, CON-8: objects of another gateway count for who brings them, and none stays where that is too much: %o",
+  async ({ refused, ...limits }) => {
+    const edge = await edgeOfTwo(limits);
+    const channel = here[0] as string;
+    using client = await RawClient.connect(edge);
+    const state = `{"a":"${"x".repeat(60_000)}"}`;
+    const bring = async (ids: string[]): Promise<string> => {
+      client.say(
+        reading(
+          channel,
+          ids.map(id => brought(id, 1, state)),
+          ids.join(),
+        ),
+      );
+      const answer = await client.next("ConsumerOpened", "Refused");
+      if (answer.kind === "ConsumerOpened") client.say({ kind: "CloseEndpoint", endpoint: answer.consumer });
+      return answer.kind === "Refused" ? answer.message : "";
+    };
+    expect(await bring(there.slice(0, 5))).toBe(refused);
+    // Nor do those count that have gone.
+    for (let i = 0; i < 10; i += 2) expect(await bring(there.slice(i, i + 2))).toBe("");
+  },
+);
+
 test("CLU-1, RIGHT-4: an object's home takes what is brought when it has checked the token itself, of who may share it, and up to a bound", () => {
   const came: RemoteClient[] = [];
   const taken: SharedState[][] = [];
