@@ -1,9 +1,10 @@
 import { type ErrorCode, JechoError } from "@jecho/shared";
 import type { ClientConnection } from "../connections/client-connection.ts";
-import type { Crowd } from "../connections/crowd.ts";
+import { type Crowd, ENDPOINT_BYTES } from "../connections/crowd.ts";
 import type { GatewayCounts } from "../operations/gateway-counts.ts";
+import type { AuditLog } from "./audit-log.ts";
 import { ANYBODY, type Subject } from "./subject.ts";
-import type { TokenVerifier } from "./tokens.ts";
+import { SUBJECT, type TokenVerifier } from "./tokens.ts";
 
 /** Interval of the search for expired tokens. */
 const LOOK_MS = 1000;
@@ -15,6 +16,7 @@ export class Access {
   readonly #crowd: Crowd;
   readonly #connections: () => Iterable<ClientConnection>;
   readonly #counts: GatewayCounts;
+  readonly #audit: AuditLog | undefined;
   readonly #timer: NodeJS.Timeout | undefined;
   /** Connections whose token is being checked. */
   readonly #checked = new WeakSet<ClientConnection>();
@@ -25,11 +27,13 @@ export class Access {
     crowd: Crowd,
     connections: () => Iterable<ClientConnection>,
     counts: GatewayCounts,
+    audit: AuditLog | undefined,
   ) {
     this.#verifier = verifier;
     this.#crowd = crowd;
     this.#connections = connections;
     this.#counts = counts;
+    this.#audit = audit;
     if (verifier !== undefined) this.#timer = setInterval(() => this.#endOld(), LOOK_MS).unref();
   }
 
@@ -54,6 +58,7 @@ export class Access {
       })
       .catch((error: unknown) => {
         this.#counts.failed(error);
+        this.#audit?.refusedConnection(connection, error);
         refuse(connection, error);
       });
   }
@@ -71,8 +76,18 @@ export class Access {
     tell(connection, subject);
   }
 
-  /** @returns how many connections the subject had here */
-  kick(name: string): number {
+  /**
+   * @param by on whose account it is kept, until the gateway ends, that the subject's tokens are worthless
+   * @returns how many connections the subject had here
+   * @throws JechoError `ARGUMENT_INVALID` where no subject has that name, `OVERLOADED`
+   */
+  kick(name: string, by: ClientConnection): number {
+    if (!SUBJECT.test(name))
+      throw new JechoError("ARGUMENT_INVALID", "a subject has 1 to 256 characters that can be shown");
+    if (this.#verifier?.hasRefused(name) === false) {
+      by.checkKeeping(ENDPOINT_BYTES);
+      by.keep(ENDPOINT_BYTES);
+    }
     this.#verifier?.refuseBefore(name);
     // Its own gateway ends each of the others.
     return this.#end(

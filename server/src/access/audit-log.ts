@@ -7,8 +7,9 @@ import type { ClientConnection } from "../connections/client-connection.ts";
 import type { GatewayLog } from "../operations/gateway-log.ts";
 import type { Need } from "./rights.ts";
 
-/** Lines per second of one connection, and of all, so that nobody fills the disk, or hides among others' lines. */
+/** Lines per second of one connection or, before it is greeted, of its address; of all that are not greeted; and of all: so nobody fills the disk, or hides among others' lines. */
 const MOST_OF_ONE = 20;
+const MOST_OF_STRANGERS = 200;
 const MOST_OF_ALL = 1000;
 /** Most bytes that wait for the disk. */
 const WAITING_BYTES = 8 << 20;
@@ -31,7 +32,8 @@ export class AuditLog {
   /** Lines of the present second. */
   #second = 0;
   #lines = 0;
-  readonly #linesOf = new Map<ClientConnection, number>();
+  readonly #linesOf = new Map<ClientConnection | string, number>();
+  #linesOfStrangers = 0;
   #omitted = 0;
   #omittedRefusals = 0;
 
@@ -62,11 +64,13 @@ export class AuditLog {
 
   /** Notes the refusal of a page's origin. @param address as `addressOf` gives it */
   refusedOrigin(address: string, origin: string): void {
-    this.#write(undefined, {
-      event: "refused",
-      address: shown(address),
-      origin: origin.slice(0, NAME_CHARACTERS),
-    });
+    this.#write(address, { event: "refused", origin: origin.slice(0, NAME_CHARACTERS) });
+  }
+
+  /** Notes the refusal of a connection, or of its token. @param from its address, before it is one of the gateway's */
+  refusedConnection(from: ClientConnection | string, error: unknown): void {
+    const { code, message } = JechoError.from(error);
+    this.#write(from, { event: "refused", code, message: message.slice(0, TEXT_CHARACTERS) });
   }
 
   refused(connection: ClientConnection, frame: Control, error: unknown): void {
@@ -82,7 +86,8 @@ export class AuditLog {
 
   /** Notes a connection's use of these rights. */
   did(connection: ClientConnection, frame: Control, needs: readonly Need[]): void {
-    if (needs.every(([right]) => LISTENING.has(right))) return;
+    // A session without consumers is handed over by no right.
+    if (frame.kind !== "AskHandover" && needs.every(([right]) => LISTENING.has(right))) return;
     const source = frame.kind === "OpenConsumer" ? frame.modulator?.source : undefined;
     this.#write(connection, {
       event: "done",
@@ -90,7 +95,7 @@ export class AuditLog {
       ...channelOf(frame),
       rights: needs
         .slice(0, MOST_RIGHTS)
-        .map(([right, on]) => `${right}:${right === "share" ? digestOf(on) : on}`),
+        .map(([right, on]) => `${right}:${right === "share" ? digestOf(on) : on.slice(0, TEXT_CHARACTERS)}`),
       ...(needs.length > MOST_RIGHTS && { moreRights: needs.length - MOST_RIGHTS }),
       ...(source !== undefined && { modulator: createHash("sha256").update(source).digest("hex") }),
     });
@@ -104,31 +109,39 @@ export class AuditLog {
     await once(this.#stream, "close").catch(() => {});
   }
 
+  /** @param of a connection, or the address of one that is none yet */
   #write(
-    connection: ClientConnection | undefined,
+    of: ClientConnection | string,
     entry: { readonly event: string; readonly [name: string]: unknown },
   ): void {
     const second = Math.floor(performance.now() / 1000);
     if (second !== this.#second) {
       this.#tellOmitted();
       this.#second = second;
-      this.#lines = 0;
+      this.#lines = this.#linesOfStrangers = 0;
       this.#linesOf.clear();
     }
-    const lines = connection === undefined ? 0 : (this.#linesOf.get(connection) ?? 0);
-    // Connects and disconnects are written in any case.
-    const isMuch = lines >= MOST_OF_ONE && entry.event !== "ended";
+    const connection = typeof of === "string" ? undefined : of;
+    const address = typeof of === "string" ? of : of.address;
+    const { subject } = connection ?? {};
+    const isStranger = subject === undefined;
+    const counted = isStranger ? address : of;
+    const lines = this.#linesOf.get(counted) ?? 0;
+    // Connects and disconnects of those who are greeted are written in any case.
+    const isMuch = isStranger
+      ? lines >= MOST_OF_ONE || this.#linesOfStrangers >= MOST_OF_STRANGERS
+      : lines >= MOST_OF_ONE && entry.event !== "ended";
     if (isMuch || this.#lines >= MOST_OF_ALL || (this.#stream?.writableLength ?? 0) > WAITING_BYTES) {
       this.#omitted++;
       if (entry.event === "refused") this.#omittedRefusals++;
       return;
     }
     this.#lines++;
-    if (connection === undefined) return this.#put(entry);
-    this.#linesOf.set(connection, lines + 1);
-    const { subject, address } = connection;
+    if (isStranger) this.#linesOfStrangers++;
+    this.#linesOf.set(counted, lines + 1);
+    const number = connection && { connection: this.#numberOf(connection) };
     const by = subject === undefined || subject.name === "" ? {} : { subject: subject.name };
-    this.#put({ connection: this.#numberOf(connection), ...by, address: shown(address), ...entry });
+    this.#put({ ...number, ...by, address: shown(address), ...entry });
   }
 
   #tellOmitted(): void {

@@ -43,7 +43,6 @@ function needsOfConsumer({ channel, modulator, from, queue, as, feed }: OpenCons
   if (modulator !== undefined) {
     needs.push(["modulate", channel]);
     if (modulator.capabilities.length > 0 || mayControl(modulator.source)) needs.push(["control", channel]);
-    for (const { object } of modulator.objects) needs.push(["share", object]);
   }
   if (as !== "") needs.push(["name", `${channel.split("#")[0]}#${as}`]);
   // A returning consumer's place is bounded by `beginningOf`.
@@ -52,5 +51,7 @@ function needsOfConsumer({ channel, modulator, from, queue, as, feed }: OpenCons
   if (queue?.whenFull === WHEN_FULL.block) needs.push(["block", channel]);
   // A feed of modulators gets the channel's own events.
   if (feed !== undefined) needs.push(["subscribe", splitName(channel).base]);
+  // The last ones, for there may be many: the audit log has no more than the first of all.
+  for (const { object } of modulator?.objects ?? []) needs.push(["share", object]);
   return needs;
 }

@@ -74,6 +74,11 @@ export class TokenVerifier {
     }
   }
 
+  /** Whether tokens of this subject are refused that were made before it was kicked. */
+  hasRefused(name: string): boolean {
+    return this.#kicked.has(name);
+  }
+
   /** Refuses this subject's tokens that were made before now, or in this second. */
   refuseBefore(name: string): void {
     this.#kicked.set(name, Date.now() / 1000);

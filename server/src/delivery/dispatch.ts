@@ -158,7 +158,7 @@ export class Dispatcher {
         return this.#attempt(connection, frame, () => this.#access.renew(connection, frame.token));
       case "Kick":
         return this.#attempt(connection, frame, () => {
-          const connections = this.#access.kick(frame.subject);
+          const connections = this.#access.kick(frame.subject, connection);
           this.#tell(connection, { kind: "Kicked", request: frame.request, connections });
         });
       case "WantOverview":

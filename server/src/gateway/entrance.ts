@@ -217,13 +217,15 @@ export class Entrance {
   }
 
   #opened(socket: ServerSocket): void {
-    const { cluster, crowd, counts, silence, connectionLimits } = this.#parts;
+    const { audit, cluster, crowd, counts, silence, connectionLimits } = this.#parts;
     const sealing = this.#sealer === undefined ? socket : new SealingSocket(socket, this.#sealer);
     const connection = new ClientConnection(cluster?.joined(sealing) ?? sealing, connectionLimits);
+    const address = addressOf(socket.getRemoteAddress());
     try {
-      crowd.enter(connection, addressOf(socket.getRemoteAddress()));
+      crowd.enter(connection, address);
     } catch (error) {
       counts.failed(error);
+      audit?.refusedConnection(address, error);
       return connection.end("OVERLOADED", (error as JechoError).message);
     }
     this.connections.set(socket, connection);

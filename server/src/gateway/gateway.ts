@@ -178,7 +178,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     yield* entrance.connections.values();
     if (cluster !== undefined) yield* cluster.clients();
   };
-  const access = new Access(verifier, crowd, clients, counts);
+  const access = new Access(verifier, crowd, clients, counts, audit);
   const portions = new Portions(() => gathering.flush());
   const modulatingToken =
     options.modulating === undefined ? undefined : randomBytes(24).toString("base64url");

@@ -253,6 +253,20 @@ test("RIGHT-2: an operator ends a subject's connections, whose tokens count no m
   await expect.poll(async () => refusalOf(gateway, await tokenOf())).toBeUndefined();
 });
 
+test("CON-8: names that an operator kicks are such as subjects have, and count for him", async () => {
+  await using gateway = await createGateway({ tokens: { keys: checking }, keptBytes: 4 << 10 });
+  using eve = await RawClient.connect(gateway, await tokenOf({ subject: "eve" }));
+  const kick = async (subject: string): Promise<number> => {
+    eve.say({ kind: "Kick", request: 1, subject });
+    const answer = await eve.next("Kicked", "Refused");
+    return answer.kind === "Kicked" ? 0 : answer.code;
+  };
+  for (const name of ["a\nb", "x".repeat(257)]) expect(await kick(name)).toBe(ERRORS.ARGUMENT_INVALID[0]);
+  for (const name of ["1", "2", "3", "1", "4", "4"]) expect(await kick(name)).toBe(0);
+  expect(await kick("5")).toBe(ERRORS.OVERLOADED[0]);
+  expect(await kick("3")).toBe(0);
+});
+
 test("RIGHT-1: without keys everybody may do anything, and is nobody", async () => {
   await using gateway = await createGateway();
   using client = await RawClient.connect(gateway, await tokenOf({ can: [] }));

@@ -3,8 +3,12 @@ import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createGateway, createToken, createTokenKeys, type GatewayOptions, lineLog } from "@jecho/server";
-import { SUBPROTOCOL } from "@jecho/shared/internal";
-import { expect, test } from "vitest";
+import { ERRORS } from "@jecho/shared";
+import { PROTOCOL, SUBPROTOCOL } from "@jecho/shared/internal";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { AuditLog } from "../../src/access/audit-log.ts";
+import { Subject } from "../../src/access/subject.ts";
+import type { ClientConnection } from "../../src/connections/client-connection.ts";
 import { RawClient } from "../raw-client.ts";
 
 const { signing, checking } = await createTokenKeys();
@@ -67,6 +71,13 @@ test("the audit log says who came, was refused, and did what takes more than to 
   const [address, connection, subject] = ["127.0.0.1", 2, "ana"];
   const lines = parsed(text);
   expect(lines).toEqual([
+    {
+      connection: 1,
+      address,
+      event: "refused",
+      code: "TOKEN_INVALID",
+      message: expect.stringContaining("the token is not taken"),
+    },
     { connection: 1, address, event: "ended", code: 4553, why: "TOKEN_INVALID" },
     { connection, subject, address, event: "connected", program: "raw" },
     {
@@ -154,15 +165,86 @@ test("row 56: names of megabytes, names with line breaks and objects by the thou
   const text = await audited({ tokens: { keys: checking } }, async gateway => {
     using eve = await RawClient.connect(gateway, token);
     for (const channel of names) eve.say({ kind: "OpenConsumer", request: 1, channel });
+    for (const subject of names) eve.say({ kind: "Kick", request: 1, subject });
     eve.say({ kind: "OpenConsumer", request: 2, channel: "a", modulator: { ...modulator, objects } });
     await eve.next("ConsumerOpened");
   });
   expect(text.length).toBeLessThan(16 << 10);
   expect(text).not.toContain("object-of-eve");
   const lines = parsed(text) as { event: string; rights?: string[]; moreRights?: number }[];
-  expect(lines.map(({ event }) => event)).toEqual(["connected", "refused", "refused", "done", "ended"]);
+  expect(lines.map(({ event }) => event)).toEqual([
+    "connected",
+    ...Array(4).fill("refused"),
+    "done",
+    "ended",
+  ]);
   const [done] = lines.filter(({ event }) => event === "done");
   expect((done?.rights?.length ?? 0) + (done?.moreRights ?? 0)).toBe(1003);
+});
+
+test("a connection that is refused has a line: for its token, and for a limit", async () => {
+  const text = await audited({ tokens: { keys: checking }, connections: 1 }, async gateway => {
+    {
+      using stranger = await RawClient.connect(gateway, false);
+      using second = await RawClient.connect(gateway, false);
+      expect((await second.closed).code).toBe(ERRORS.OVERLOADED[0]);
+      stranger.say({ kind: "Hello", protocol: PROTOCOL, token: "" });
+      await stranger.closed;
+    }
+  });
+  const address = "127.0.0.1";
+  const refused = { address, event: "refused" };
+  expect(parsed(text)).toEqual([
+    { ...refused, code: "OVERLOADED", message: expect.stringContaining("at most 1 connections") },
+    { connection: 1, ...refused, code: "TOKEN_INVALID", message: "this gateway wants a token" },
+    { connection: 1, address, event: "ended", code: ERRORS.TOKEN_INVALID[0], why: "TOKEN_INVALID" },
+  ]);
+});
+
+test("who is not let in, from however many addresses, hides nobody's deeds", () => {
+  const lines: string[] = [];
+  const log = new AuditLog(
+    undefined,
+    lineLog(line => lines.push(line), "debug"),
+  );
+  const second = vi.spyOn(performance, "now").mockReturnValue(5000);
+  onTestFinished(() => void second.mockRestore());
+  for (let i = 0; i < 100; i++) log.refusedOrigin("7f000001", "https://evil.example");
+  expect(lines).toHaveLength(20);
+  for (let i = 0; i < 5000; i++) log.refusedOrigin(i.toString(16).padStart(16, "0"), "https://evil.example");
+  expect(lines).toHaveLength(200);
+  const eve = { address: "7f000001", subject: new Subject("eve", undefined, 0) } as ClientConnection;
+  log.did(eve, { kind: "Kick", request: 1, subject: "ana" }, [["kick", "ana"]]);
+  expect(lines.at(-1)).toContain("kick:ana");
+});
+
+test("each deed stands there, however many objects come along, and though no right was needed for it", async () => {
+  const token = await createToken(signing, { subject: "eve", can: ["*:**"] });
+  const objects = Array.from({ length: 40 }, (_, i) => ({
+    name: `o${i}`,
+    object: `o${i}`,
+    version: 1,
+    state: "{}",
+    lazy: false,
+  }));
+  const text = await audited({ tokens: { keys: checking } }, async gateway => {
+    using eve = await RawClient.connect(gateway, token);
+    eve.say({ kind: "AskHandover", request: 1 });
+    await eve.next("HandoverToken");
+    eve.say({
+      kind: "OpenConsumer",
+      request: 2,
+      channel: "a",
+      modulator: { ...modulator, objects },
+      as: "hot",
+    });
+    await eve.next("ConsumerOpened");
+  });
+  const done = parsed(text).filter(line => "event" in line && line.event === "done");
+  expect(done).toMatchObject([
+    { frame: "AskHandover", rights: [] },
+    { rights: expect.arrayContaining(["name:a#hot"]), moreRights: expect.any(Number) },
+  ]);
 });
 
 test("the gateway's log counts the refusals that it leaves out, and says nothing of what is done all day", async () => {
