@@ -62,6 +62,7 @@ class StaticCheck extends StaticValues {
     if (node.async || node.generator) return refuse(node, "an async check is not compiled");
     if (this.#active.has(node)) return refuse(node, "a function that calls itself is not compiled");
     this.#active.add(node);
+    this.step(node);
     const inner = new StaticScope(scope);
     for (const [i, parameter] of node.params.entries()) this.#bind(parameter, args[i], inner);
     const ending: Ending | undefined =
@@ -75,11 +76,13 @@ class StaticCheck extends StaticValues {
   // ---- statements
 
   #block(nodes: readonly Statement[], names: StaticScope): Ending | undefined {
-    for (const node of nodes)
+    for (const node of nodes) {
+      this.step(node);
       if (node.type === "FunctionDeclaration") this.#declare(node, names);
       else if (node.type === "VariableDeclaration")
         for (const name of node.declarations.flatMap(({ id }) => namesOf(id)))
           names.set(name, new Refusal(`"${name}" may be read before it has a value`));
+    }
     for (const node of nodes) {
       const ending = this.#statement(node, names);
       if (ending !== undefined) return ending;
@@ -165,6 +168,7 @@ class StaticCheck extends StaticValues {
 
   /** Gives the names of a pattern their values. */
   #bind(pattern: Pattern, value: unknown, names: StaticScope): void {
+    this.step(pattern);
     switch (pattern.type) {
       case "Identifier":
         names.set(pattern.name, value);

@@ -94,6 +94,7 @@ export abstract class StaticValues {
         return node.quasis
           .map(({ value }, i) => {
             const inner = node.expressions[i];
+            this.step(node, value.raw.length);
             return `${value.cooked}${inner ? this.#text(inner, names) : ""}`;
           })
           .join("");
@@ -192,6 +193,7 @@ export abstract class StaticValues {
     if (callee.optional && (target === undefined || target === null)) return undefined;
     if (name === "map" && Array.isArray(target) && args[0] instanceof OwnFunction) {
       const [each] = args;
+      this.step(node, target.length);
       return target.map((item, i) => this.called(each, [item, i]));
     }
     const isText = typeof target === "string" && typeof args[0] === "string";

@@ -92,6 +92,18 @@ test("MOE-27: a check that compares long texts, or stands in many blocks, takes 
     `static check({ a, b, list }) { for (let i = 0; i < 100; i++) ${act} }`;
   for (const act of ["if (a !== b) throw 1;", "if (list.includes(a)) throw 1;"])
     expect(whyNot(often(act), "", { a, b, list: [`${b}y`, "z"] })).toContain("takes so long");
+  const lists = { list: Array(300).fill(0), outer: Array(100).fill(0), name: "" };
+  const names = Array.from({ length: 300 }, (_, i) => `n${i}`);
+  for (const act of [
+    "list.map(item => {});",
+    `{ const [${names}] = list; }`,
+    `{ f(); function f(${names}) {} }`,
+    `{ f(); function f() { return; ${names.map(one => `let ${one};`).join(" ")} } }`,
+    `\`${"x".repeat(300)}\`;`,
+  ])
+    expect(whyNot(`static check({ list, outer }) { for (const one of outer) ${act} }`, "", lists)).toContain(
+      "takes so long",
+    );
   const deep = `static check() { ${"{".repeat(300)} ${"}".repeat(300)} }`;
   expect(whyNot(deep)).toContain("blocks in one another");
 });
