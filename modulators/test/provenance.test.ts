@@ -35,6 +35,24 @@ test("PROV-1: a stretch is accounted for before the runs of its turn are handed 
   expect(rig.isLast).toEqual([false, false, true, false, true]);
 });
 
+test.each(["local", "isolated-vm"] as const)(
+  "PROV-1, WIRE-4: no run has more events than a gateway takes, and the last one accounts for the turn (%s)",
+  async place => {
+    await using rig = new Rig({ place });
+    const derived = await rig.install(
+      modulator("enqueue(event) { for (let i = 0; i < 1000; i++) super.enqueue(event); }"),
+    );
+    rig.step(5);
+    await rig.settled();
+    const counts = rig.frames(derived).map(({ count }) => count);
+    expect(counts).toEqual([4096, 904]);
+    expect(rig.received(derived).map(({ raised }) => raised)).toEqual(
+      Array.from({ length: 5000 }, (_, i) => i),
+    );
+    expect(rig.isLast).toEqual([false, true]);
+  },
+);
+
 test("PROV-1: each of several urgent events that come at once is accounted for by itself, as it leaves by itself", async () => {
   await using rig = new Rig();
   const all = await rig.install(modulator(""));

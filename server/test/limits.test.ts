@@ -295,6 +295,25 @@ test("TYPE-5: the types of a channel have a bound", async () => {
   await refuses(client, { ...producer, schema: of("C") }, "OVERLOADED");
 });
 
+test("WIRE-4: a run of more events than a gateway takes ends the connection, and one of as many does not", async () => {
+  await using gateway = await createGateway();
+  using client = await RawClient.connect(gateway);
+  client.say(producer);
+  const opened = await client.next("ProducerOpened");
+  const send = (events: number): void => {
+    const header = { channel: opened.channel, producer: opened.producer, raised: 1, token: 0n };
+    const empty = { bytes: new Uint8Array(0), start: 0, end: 0 };
+    client.send(encodeRun({ ...header, parameters: 0, flags: 0 }, Array(events).fill(empty)));
+  };
+  send(4096);
+  await client.isAlive();
+  send(4097);
+  expect(await client.closed).toMatchObject({
+    code: ERRORS.FRAME_TOO_LARGE[0],
+    reason: expect.stringContaining("at most 4096 events"),
+  });
+});
+
 const SIZE = 1 << 16;
 
 /** Sends runs of one event of 64 KiB each. */

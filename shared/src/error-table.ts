@@ -96,7 +96,7 @@ const MEANINGS: Readonly<Record<ErrorCode, readonly [meaning: string, cause: str
   ],
   FRAME_TOO_LARGE: [
     "A frame is larger than the gateway accepts.",
-    "One event is larger than the gateway's `limitBytes`, or one request, as a modulator with its parameters, than 4 MiB.",
+    "One event is larger than the gateway's `limitBytes`, or one request, as a modulator with its parameters, than 4 MiB; or a run has more than 4,096 events.",
     "Send it in parts, or have the operator raise `limitBytes`.",
   ],
   FRAME_UNEXPECTED: [

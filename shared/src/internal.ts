@@ -33,7 +33,7 @@ export {
   stretchOf,
   writeRun,
 } from "./frames/run-bytes.ts";
-export { sliceRun } from "./frames/run-slice.ts";
+export { inPieces, MOST_RUN_EVENTS, sliceRun } from "./frames/run-slice.ts";
 export type * from "./generated/frame-schema.ts";
 export { mayControl } from "./may-control.ts";
 export { NumberTable } from "./number-table.ts";

@@ -9,6 +9,8 @@ const TURN_MS = 1;
 const SLICE_MS = 0.25;
 /** Frames between two looks at the clock, and at the bytes in the socket. */
 const LOOK_EVERY = 16;
+/** Events of a run that count as a frame more. */
+const FRAME_EVENTS = 256;
 /** Bytes counted for a waiting message besides its own, for many may be small. */
 const MESSAGE_BYTES = 256;
 /** Bytes in a connection's socket beyond which its requests wait: who does not read answers gets no more. */
@@ -241,7 +243,11 @@ export class Inboxes<C extends Connection> {
       if (isOther) others++;
       progress.hasEvents ||= isEvents;
       this.#reader.frame(connection, frame, message, start, end);
-      if (++frames % LOOK_EVERY === 0 || isRequest) usedMs = performance.now() - began;
+      frames += isEvents ? 1 + Math.floor(frame.count / FRAME_EVENTS) : 1;
+      if (frames >= LOOK_EVERY || isRequest) {
+        frames = 0;
+        usedMs = performance.now() - began;
+      }
       return connection.isHeard;
     };
     try {

@@ -3,6 +3,7 @@ import {
   CHECKED_SUBPROTOCOL,
   EventsFrame,
   type Frame,
+  MOST_RUN_EVENTS,
   Sealer,
   SUBPROTOCOL,
   withoutChecksum,
@@ -265,7 +266,10 @@ export class Entrance {
 
   #frame(connection: ClientConnection, frame: Frame, message: Uint8Array, start: number, end: number): void {
     for (const party of connection.parties) party.frame();
-    const isOfProducer = frame instanceof EventsFrame || frame.kind === "Position";
+    const isRun = frame instanceof EventsFrame;
+    if (isRun && frame.count > MOST_RUN_EVENTS)
+      throw new JechoError("FRAME_TOO_LARGE", `a run has at most ${MOST_RUN_EVENTS} events`);
+    const isOfProducer = isRun || frame.kind === "Position";
     if (isOfProducer && !this.#takesEventsOf(connection)) return;
     if (this.#parts.cluster?.forward(connection, frame, message, start, end)) return;
     this.#parts.dispatcher.frame(connection, frame, message, start, end);

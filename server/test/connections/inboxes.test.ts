@@ -215,6 +215,14 @@ test.for<[kind: string, message: Uint8Array, most: number]>([
   },
 );
 
+test("CON-6, row 53: runs of many events count by these", async () => {
+  const { connection, receive, turns } = slowInboxes();
+  const run = encodeRun(RUN, Array(1024).fill(EVENT));
+  receive(connection(), joinFrames(Array(100).fill(run)));
+  // The clock is looked at after every four of them.
+  expect((await turns(100))[0]).toBe(52);
+});
+
 test("CON-6: small messages that wait are counted with what they take", () => {
   const socket = { getBufferedAmount: () => 2 << 20 } as ConnectionSocket;
   const connection = new Connection(socket, { requestTimeoutMs: 1000 } as ConnectionLimits);

@@ -3,6 +3,7 @@ import {
   encodeStretches,
   FLAG_URGENT,
   type Offer as Grant,
+  inPieces,
   type ObjectUpdate,
   type Passed,
   type Room,
@@ -213,9 +214,9 @@ export class HostedModulator {
   }
 
   /** The runs of the turn, with counts that go on when a host is replaced. */
-  deliver(): EventsFrame[] {
+  deliver(): readonly EventsFrame[] {
     this.#closePassing();
-    const runs = this.#runs;
+    const runs = inPieces(this.#runs);
     for (const run of runs) {
       run.recount(this.stats.eventsOut);
       this.stats.eventsOut += run.count;

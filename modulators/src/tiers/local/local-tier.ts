@@ -1,5 +1,5 @@
 import { JechoError } from "@jecho/shared";
-import { EventsFrame, type Stretch } from "@jecho/shared/internal";
+import { EventsFrame, inPieces, type Stretch } from "@jecho/shared/internal";
 import { grantsOf, MOE_OFFERS } from "../../authoring/delegate.ts";
 import { Passage, type Provenance } from "../../running/provenance.ts";
 import { RunningModulator } from "../../running/running-modulator.ts";
@@ -416,5 +416,5 @@ function isThere(local: Local): boolean {
 function made(local: Local): readonly EventsFrame[] {
   const { made } = local;
   local.made = NO_RUNS;
-  return made;
+  return inPieces(made);
 }
