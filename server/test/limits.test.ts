@@ -35,6 +35,24 @@ test.for<[what: string, opening: Outgoing, code: ErrorCode]>([
     { ...consumer, modulator: { ...modulator, capabilities: Array(30_000).fill(long(10)) } },
     "MODULATOR_TOO_LARGE",
   ],
+  [
+    "a capability too many",
+    { ...consumer, modulator: { ...modulator, capabilities: Array.from({ length: 65 }, (_, i) => `c${i}`) } },
+    "MODULATOR_TOO_LARGE",
+  ],
+  [
+    "a shared object too many",
+    {
+      ...consumer,
+      modulator: {
+        ...modulator,
+        objects: Array.from({ length: 65 }, (_, i) => {
+          return { name: `o${i}`, object: `o${i}`, version: 1, state: "{}", lazy: false };
+        }),
+      },
+    },
+    "MODULATOR_TOO_LARGE",
+  ],
   ["a large schema of a producer", { ...producer, schema: new Uint8Array((1 << 20) + 1) }, "TYPE_INVALID"],
   ["a large schema of a consumer", { ...consumer, schema: new Uint8Array((1 << 20) + 1) }, "TYPE_INVALID"],
 ])("%s is refused, and nothing is kept of it", async ([, opening, code]) => {

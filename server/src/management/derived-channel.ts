@@ -15,10 +15,10 @@ import { checkMatch, isReadable, type Reader } from "./types.ts";
 
 const NO_TAGS: readonly bigint[] = [];
 
-/** The text that modulators must share besides their source to be compared: nobody is to learn of others' objects by that. */
-function alikeBut({ objects, capabilities }: Modulator): string {
+/** Names all that modulators must share to be compared, their objects, too: nobody is to learn of others' by that. */
+export function comparedAs({ source, objects, capabilities }: Modulator): string {
   const read = objects.map(({ name, object, lazy }) => [name, object, lazy]);
-  return JSON.stringify([read, [...capabilities].sort()]);
+  return hash("sha256", JSON.stringify([source, read, [...capabilities].sort()]), "base64");
 }
 
 /** Positions that consumers claim are remembered up to this number. */
@@ -62,6 +62,8 @@ export class DerivedChannel {
   /** Outlets of producers that publish into the channel directly. */
   readonly outlets = new Set<Outlet>();
   readonly #objects: SharedObjects;
+  /** As of `comparedAs`; undefined where its consumers do not compare it. */
+  readonly #comparedAs: string | undefined;
   /** The subject that brought the modulator. */
   readonly by: string;
 
@@ -77,6 +79,7 @@ export class DerivedChannel {
     this.channel = channel;
     this.place = { manager, channel, derived: this, feed: 0 };
     this.modulator = modulator;
+    this.#comparedAs = modulator.compares ? comparedAs(modulator) : undefined;
     this.#declared = new Declarations(manager.names.types, manager.names.limits.typesPerChannel);
     this.#objects = objects;
     this.by = by;
@@ -243,12 +246,9 @@ export class DerivedChannel {
     return true;
   }
 
-  /** Whether the consumer of this modulator may find out whether it is equal to that of this channel. */
-  isComparable(modulator: Modulator, parent: DerivedChannel | undefined): boolean {
-    const { source, compares } = this.modulator;
-    if (!compares || !modulator.compares || this.parent !== parent || source !== modulator.source)
-      return false;
-    return alikeBut(this.modulator) === alikeBut(modulator);
+  /** Whether the consumer of a modulator may find out whether it is equal to that of this channel. @param as of `comparedAs` */
+  isComparable(as: string, parent: DerivedChannel | undefined): boolean {
+    return this.parent === parent && this.#comparedAs === as;
   }
 
   /**

@@ -27,7 +27,7 @@ import { type Beginning, beginningOf, Replay } from "../history/replay.ts";
 import type { SharedObjects } from "../objects/shared-objects.ts";
 import type { ChannelManager } from "./channel-manager.ts";
 import { type ConsumerPlace, type ConsumerTerms, GatewayConsumer } from "./consumer.ts";
-import type { DerivedChannel } from "./derived-channel.ts";
+import { comparedAs, type DerivedChannel } from "./derived-channel.ts";
 import type { NameServer } from "./name-server.ts";
 import { GatewayProducer } from "./producers.ts";
 
@@ -45,6 +45,8 @@ export type OpeningLimits = Required<
 
 /** Longest name of a field, in characters. */
 const MAX_KEY_LENGTH = 256;
+/** Most shared objects of a modulator, whose states are sent with it however they have grown, and most capabilities. */
+const MOST_BESIDE = 64;
 /** Most characters of the modulators that a consumer is told of at once. */
 const MAX_COMPARED_LENGTH = 256 * 1024;
 
@@ -199,6 +201,7 @@ export class GatewayOpenings {
         `a connection has at most ${this.#limits.modulatorsPerConnection} modulators`,
       );
     }
+    if (modulator !== undefined) this.#checkSize(modulator);
     const parent = name === "" ? undefined : this.#names.find(base)?.derivations.named(name);
     if (name !== "" && parent === undefined)
       throw new JechoError("DERIVED_UNKNOWN", `nobody derives ${frame.channel} at present`);
@@ -269,9 +272,10 @@ export class GatewayOpenings {
     parent: DerivedChannel | undefined,
   ): boolean {
     if (manager.derivations.find(modulator, parent) !== undefined) return false;
+    const as = comparedAs(modulator);
     const others = [...manager.derivations]
       .filter(({ channel }) => channel.number > compared)
-      .filter(derived => derived.isComparable(modulator, parent))
+      .filter(derived => derived.isComparable(as, parent))
       .sort((a, b) => a.channel.number - b.channel.number);
     const modulators: Compared[] = [];
     let newest = 0;
@@ -289,19 +293,28 @@ export class GatewayOpenings {
     return true;
   }
 
-  #derive(
-    connection: ClientConnection,
-    manager: ChannelManager,
-    modulator: Modulator,
-    parent: DerivedChannel | undefined,
-  ): DerivedChannel {
-    const { modulatorLength, modulatorsInARow } = this.#limits;
+  #checkSize(modulator: Modulator): void {
+    const { modulatorLength } = this.#limits;
     if (Math.max(modulator.source.length, lengthBeside(modulator)) > modulatorLength)
       throw new LimitReached(
         "modulatorLength",
         "MODULATOR_TOO_LARGE",
         `a modulator's source has at most ${modulatorLength} characters, and so has all else that it is made with`,
       );
+    if (Math.max(modulator.objects.length, modulator.capabilities.length) > MOST_BESIDE)
+      throw new JechoError(
+        "MODULATOR_TOO_LARGE",
+        `a modulator has at most ${MOST_BESIDE} shared objects, and as many capabilities`,
+      );
+  }
+
+  #derive(
+    connection: ClientConnection,
+    manager: ChannelManager,
+    modulator: Modulator,
+    parent: DerivedChannel | undefined,
+  ): DerivedChannel {
+    const { modulatorsInARow } = this.#limits;
     if (parent !== undefined && parent.depth >= modulatorsInARow)
       throw new LimitReached(
         "modulatorsInARow",
