@@ -2,7 +2,17 @@ import { createGateway } from "@jecho/server";
 import { ERRORS } from "@jecho/shared";
 import { FROM, type Outgoing } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
-import { installed, modulator, placed, RawConsumer, RawProducer, removed, start } from "./installing-rig.ts";
+import {
+  installed,
+  modulator,
+  placed,
+  RawConsumer,
+  RawProducer,
+  removed,
+  schema,
+  start,
+} from "./installing-rig.ts";
+import { RawClient } from "./raw-client.ts";
 
 const [FAILED] = ERRORS.MODULATOR_FAILED;
 const [MISSING] = ERRORS.SERVICE_MISSING;
@@ -243,4 +253,25 @@ test("CON-8: what a producer says of a modulator's tier, and of why it does not 
   consumer.subscribe({ request: 2, modulator: { ...modulator, key: "2" } });
   await producer.refuses(FAILED, long);
   expect(await consumer.next("Refused")).toMatchObject({ message: cut });
+});
+
+test("MOE-4: a producer is sent many large modulators as it reads them, and stays", async () => {
+  await using gateway = await start();
+  using eve = await RawClient.connect(gateway);
+  const objects = Array.from({ length: 64 }, (_, i) => {
+    return { name: `o${i}`, object: `o${i}`, version: 1, state: "{}", lazy: false };
+  });
+  const MANY = 6;
+  for (let i = 0; i < MANY; i++) {
+    const made = { ...modulator, parameters: `${i}`, objects };
+    eve.say({ kind: "OpenConsumer", request: 1, channel: "a", schema, modulator: made });
+    await eve.next("ConsumerOpened");
+  }
+  const state = `{"a":"${"€".repeat(65_000)}"}`;
+  for (const { object } of objects) eve.say({ kind: "ObjectUpdate", object, version: 2, state });
+  await eve.isAlive();
+  using producer = await RawProducer.connect(gateway);
+  producer.say({ kind: "OpenProducer", request: 1, channel: "a", schema, modulates: true });
+  for (let i = 0; i < MANY; i++) expect((await producer.install()).modulator?.objects).toHaveLength(64);
+  await producer.isAlive();
 });

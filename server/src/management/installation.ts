@@ -18,6 +18,7 @@ import { reasonSaid, tierSaid } from "./said.ts";
  * | asked, silent, gateway | the gateway's process has gone | asked |
  * | producer, gateway, consumer | it broke a limit, or threw; or the modulator before it did | removed |
  * | refused, removed | `RETRY_MS` later, where the reason is one that passes | waiting |
+ * | waiting, asked | `maker` has not read what was sent to it | refused |
  * | any but gone | the modulator before it begins anew | waiting |
  * | any | the process produces here no more; the derived channel, or the consumer's process, has gone | gone |
  *
@@ -46,6 +47,9 @@ export type InstallationState =
 
 /** Codes by which a producer says that the modulator should run elsewhere. */
 const ELSEWHERE = new Set(["MODULATORS_NOT_SERVED", "OVERLOADED"]);
+
+/** Bytes in a process's socket beyond which it is sent no modulators: with many large ones its connection would end. */
+const MOST_UNREAD_BYTES = 32 << 20;
 
 /** Time until a process that refused for a passing reason is asked again; it doubles each time, up to the most. */
 const RETRY_MS = 1000;
@@ -311,6 +315,11 @@ export class GatewayInstallation {
       const missing = maker.subject?.missing("subscribe", manager.name);
       if (missing !== undefined) return this.#become({ is: "refused", why: missing });
     }
+    if (maker.bufferedBytes > MOST_UNREAD_BYTES)
+      return this.#become({
+        is: "refused",
+        why: new JechoError("OVERLOADED", "its process has not read what it was sent before"),
+      });
     this.#become({ is: this.#asks(maker), maker, why });
     placements.asks(maker);
     const instead = maker === this.producing && this.consumer === undefined ? undefined : this.#instead();
