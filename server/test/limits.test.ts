@@ -1,7 +1,7 @@
 import { createGateway, createToken, createTokenKeys, type Gateway } from "@jecho/server";
 import { ERRORS, type ErrorCode, encodeEvent } from "@jecho/shared";
 import { typeFromFbs } from "@jecho/shared/fbs";
-import { encodeRun, FROM, type Outgoing, PROTOCOL, type SharedState } from "@jecho/shared/internal";
+import { encodeRun, FROM, type Outgoing, PROTOCOL, type SharedState, tokenOf } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import { RawClient } from "./raw-client.ts";
 
@@ -238,6 +238,62 @@ function largeSchema(i: number): Uint8Array {
   const fields = Array.from({ length: 100 }, (_, field) => `${long(50)}${field}: uint32;`);
   return typeFromFbs(`table Kept${i} { ${fields.join(" ")} } root_type Kept${i};`).schema;
 }
+
+test("CON-8: types of kept events count, also once those have gone who wrote them", async () => {
+  await using gateway = await createGateway({ keptBytes: 256 << 10 });
+  using client = await RawClient.connect(gateway);
+  const history = { events: 10, seconds: 0, latest: false, onDemand: false, durable: false };
+  let written = 0;
+  for (; ; written++) {
+    client.say({ ...producer, schema: largeSchema(written), history });
+    const opened = await client.next("ProducerOpened", "Refused");
+    if (opened.kind === "ProducerOpened") {
+      const token = tokenOf(largeSchema(written));
+      const header = { channel: opened.channel, producer: opened.producer, raised: 1, token };
+      client.send(
+        encodeRun({ ...header, parameters: 0, flags: 0 }, [{ bytes: new Uint8Array(8), start: 0, end: 8 }]),
+      );
+      client.say({ kind: "CloseEndpoint", endpoint: opened.producer });
+      continue;
+    }
+    expect(opened).toMatchObject({
+      code: ERRORS.OVERLOADED[0],
+      message: expect.stringContaining("keptBytes"),
+    });
+    break;
+  }
+  expect(written).toBeGreaterThan(2);
+  expect(written).toBeLessThan(20);
+});
+
+test("CON-8: types that a process declares of a modulator count as long as there is that", async () => {
+  await using gateway = await createGateway({ keptBytes: 256 << 10 });
+  using client = await RawClient.connect(gateway);
+  using maker = await RawClient.connect(gateway);
+  const opens = { ...producer, modulates: true };
+  client.say({ ...consumer, modulator });
+  const { consumer: endpoint } = await client.next("ConsumerOpened");
+  let declared = 0;
+  for (; ; declared++) {
+    maker.say(opens);
+    const { request, derived } = await maker.next("Install");
+    const made = largeSchema(declared);
+    maker.say({ kind: "Installed", request, derived, schema: made, needs: [], reads: schema });
+    const { producer: number } = await maker.next("ProducerOpened");
+    maker.say({ kind: "CloseEndpoint", endpoint: number });
+    await maker.isAlive();
+    const fault = maker.frames.find(({ kind }) => kind === "Fault");
+    if (fault === undefined) continue;
+    expect(fault).toMatchObject({ message: expect.stringContaining("keptBytes") });
+    break;
+  }
+  expect(declared).toBeGreaterThan(2);
+  expect(declared).toBeLessThan(20);
+  client.say({ kind: "CloseEndpoint", endpoint });
+  await client.isAlive();
+  maker.say({ ...opens, schema: largeSchema(0) });
+  await maker.next("ProducerOpened");
+});
 
 test("CON-8: what is kept for who may come back counts until that is over", async () => {
   await using gateway = await createGateway({ keptBytes: 64 << 10 });

@@ -39,8 +39,8 @@ export interface GatewayLimits {
   /** Types that the events of one channel may be of at a time; 256 by default. `OVERLOADED` */
   readonly typesPerChannel?: number;
   /**
-   * Bytes that are kept for the connections of one address, and for those of one subject: types, modulators, labels and shared objects, 1 KiB for
-   * each producer, consumer and object besides, and 4 KiB for each channel that they were the first at; 512 MiB by default. `OVERLOADED`
+   * Bytes that are kept for the connections of one address, and for those of one subject: types, also of kept events and those that they declare of
+   * modulators, modulators, labels and shared objects, 1 KiB for each producer, consumer and object besides, and 4 KiB for each channel that they were the first at; 512 MiB by default. `OVERLOADED`
    */
   readonly keptBytes?: number;
   /** Bytes that may wait for one process on one channel, whatever it asks for; 8 MiB by default. Then its policy holds, or `SLOW_CONSUMER`. */

@@ -173,7 +173,7 @@ export class ChannelManager implements ChannelOwner {
    */
   addProducer(producer: GatewayProducer, type: Type | undefined): void {
     this.types.checkWriter(type, this.name, this.producers.size);
-    if (type !== undefined && this.types.add(type)) {
+    if (type !== undefined && this.types.add(type, producer.connection)) {
       this.channel.history?.addType(type.token, type.schema);
       this.consumers.tellType(type);
     }

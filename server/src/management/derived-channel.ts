@@ -334,11 +334,12 @@ export class DerivedChannel {
   /**
    * A process has installed the modulator, and declares its types: see `Declarations.add`.
    *
+   * @param by the process
    * @returns the type that it makes there; undefined for that of what it takes
    * @throws JechoError `TYPE_INVALID`, `OVERLOADED`
    */
-  declares(schema: Uint8Array, reads: Uint8Array): Type | undefined {
-    const { made, fresh } = this.#declared.add(schema, reads);
+  declares(schema: Uint8Array, reads: Uint8Array, by: Connection): Type | undefined {
+    const { made, fresh } = this.#declared.add(schema, reads, by);
     for (const type of fresh) this.announce(type);
     if (made !== undefined && fresh.includes(made)) this.manager.reviewOutlets(this);
     return made;

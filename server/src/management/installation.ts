@@ -343,7 +343,7 @@ export class GatewayInstallation {
       return maker.end("FRAME_UNEXPECTED", `an installation was answered by ${answer.kind}`);
     this.tiered(answer.tier, answer.tierWhy);
     try {
-      this.made = this.#derived.declares(answer.schema, answer.reads);
+      this.made = this.#derived.declares(answer.schema, answer.reads, maker);
     } catch (error) {
       this.#leaveMaker();
       return this.#become({ is: "refused", why: JechoError.from(error) });

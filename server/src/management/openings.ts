@@ -139,8 +139,9 @@ export class GatewayOpenings {
       manager.retain(wanted, key, history?.onDemand === false);
     }
     connection.addProducer(producer);
-    producer.keptBytes = keptBytes;
-    connection.keep(keptBytes);
+    // The channel counts the types of its own producers, for as long as it has them.
+    producer.keptBytes = outlet === undefined ? ENDPOINT_BYTES : keptBytes;
+    connection.keep(producer.keptBytes);
     if (outlet !== undefined) return void manager.outlets.admit(producer, frame.request);
     const { channel } = manager;
     connection.send({

@@ -1,5 +1,6 @@
 import { JechoError, type Type, typeFromSchema } from "@jecho/shared";
 import { Few, tokenOf } from "@jecho/shared/internal";
+import type { Connection } from "../connections/connection.ts";
 import { LimitReached } from "../gateway/limit-reached.ts";
 
 /** The name server's types by token, for readers that do not know them; each is kept as long as somebody writes it. */
@@ -49,11 +50,25 @@ export class TypeRegistry {
   }
 }
 
+/** On whose account types are kept. */
+export type TypeKeeper = Pick<Connection, "checkKeeping" | "keep">;
+
+/** Bytes counted for a type: its schema, and what is made of it. */
+export function keptBytesOf({ schema }: Type): number {
+  return 2 * schema.byteLength;
+}
+
+/** A type, and on whose account it is kept; undefined where an earlier gateway stored it. */
+interface Written {
+  readonly type: Type;
+  readonly by: TypeKeeper | undefined;
+}
+
 /** The types of one channel's events: of its present producers, and of kept events. */
 export class WrittenTypes {
   readonly #registry: TypeRegistry;
-  readonly #present = new Few<bigint, Type>();
-  readonly #past = new Few<bigint, Type>();
+  readonly #present = new Few<bigint, Written>();
+  readonly #past = new Few<bigint, Written>();
 
   readonly #most: number;
 
@@ -69,13 +84,13 @@ export class WrittenTypes {
   }
 
   /** Types that the present producers write. */
-  present(): Iterable<Type> {
-    return this.#present.values();
+  present(): Type[] {
+    return Array.from(this.#present.values(), ({ type }) => type);
   }
 
   /** All types that further events may have. */
   all(): Set<Type> {
-    return new Set([...this.#past.values(), ...this.#present.values()]);
+    return new Set([...this.#past.values(), ...this.#present.values()].map(({ type }) => type));
   }
 
   /** Whether a present producer writes it. */
@@ -84,42 +99,53 @@ export class WrittenTypes {
   }
 
   find(token: bigint): Type | undefined {
-    return this.#present.get(token) ?? this.#past.get(token);
+    return (this.#present.get(token) ?? this.#past.get(token))?.type;
   }
 
-  /** Adds a producer's type. @returns false where it was known */
-  add(type: Type): boolean {
+  /** Adds a producer's type. @returns false where it was known @throws JechoError `OVERLOADED` */
+  add(type: Type, by: TypeKeeper): boolean {
     if (this.#present.has(type.token)) return false;
-    this.#present.set(type.token, type);
-    this.#registry.hold(type);
+    by.checkKeeping(keptBytesOf(type));
+    this.#enter(this.#present, { type, by });
     return true;
   }
 
   /** Adds a type of kept events, which perhaps nobody writes any more. */
-  remember(type: Type): void {
+  remember(type: Type, by?: TypeKeeper): void {
     if (this.#past.has(type.token)) return;
-    this.#past.set(type.token, type);
-    this.#registry.hold(type);
+    this.#enter(this.#past, { type, by });
     for (const oldest of this.#past.values()) {
       if (this.#past.size <= this.#most) return;
-      this.#past.delete(oldest.token);
-      this.#registry.release(oldest);
+      this.#past.delete(oldest.type.token);
+      this.#release(oldest);
     }
   }
 
   /** The type's last producer has gone. @param isKept whether events of it are kept */
   leave(isKept: boolean): void {
-    for (const type of this.#present.values()) {
-      if (isKept) this.remember(type);
-      this.#registry.release(type);
+    for (const written of this.#present.values()) {
+      if (isKept) this.remember(written.type, written.by);
+      this.#release(written);
     }
     this.#present.clear();
   }
 
   /** Forgets all types. */
   forget(): void {
-    for (const type of this.#past.values()) this.#registry.release(type);
+    for (const written of this.#past.values()) this.#release(written);
     this.#past.clear();
+  }
+
+  #enter(types: Few<bigint, Written>, written: Written): void {
+    const { type, by } = written;
+    types.set(type.token, written);
+    this.#registry.hold(type);
+    by?.keep(keptBytesOf(type));
+  }
+
+  #release({ type, by }: Written): void {
+    this.#registry.release(type);
+    by?.keep(-keptBytesOf(type));
   }
 
   /**
@@ -149,7 +175,7 @@ export class WrittenTypes {
    */
   checkReader(type: Type | undefined, channel: string, producers: number, reader: Reader): void {
     if (type === undefined) return;
-    checkMatch([...this.#present.values()], type, channel, reader);
+    checkMatch(this.present(), type, channel, reader);
     if (this.#present.size === 0 && producers > 0)
       throw new JechoError(
         "TYPE_MISMATCH",
