@@ -2,8 +2,13 @@ import type { Type } from "@jecho/shared";
 import { Few, tokenOf } from "@jecho/shared/internal";
 import { isReadable } from "./types.ts";
 
+/** Most types by which the consumers of a channel read, for it to be known whether one of them reads what is written. */
+const MOST_COMPARED = 64;
+
 interface ReadType {
   readonly type: Type;
+  /** Written types that cannot be read by it. */
+  readonly unreadable: WeakSet<Type>;
   /** Number of consumers that read by the type. */
   consumers: number;
 }
@@ -27,7 +32,7 @@ export class ReadTypes {
     this.#typed++;
     this.#newest = type;
     const known = this.#read.get(type.token);
-    if (known === undefined) this.#read.set(type.token, { type, consumers: 1 });
+    if (known === undefined) this.#read.set(type.token, { type, unreadable: new WeakSet(), consumers: 1 });
     else known.consumers++;
   }
 
@@ -41,7 +46,7 @@ export class ReadTypes {
    * Looks again whether anybody can read a type.
    *
    * @param consumers number of all consumers: those without a type can read any
-   * @returns "unread" where none can, "newly" where that is new, "read" where one can or none is there
+   * @returns "unread" where none can, "newly" where that is new, "read" where one can, none is there, or they read by too many types
    */
   review(written: Type, consumers: number): "read" | "unread" | "newly" {
     const { token } = written;
@@ -55,8 +60,12 @@ export class ReadTypes {
   }
 
   #isUnread(written: Type, consumers: number): boolean {
-    if (consumers === 0 || consumers > this.#typed) return false;
-    for (const { type } of this.#read.values()) if (isReadable(written, type)) return false;
+    if (consumers === 0 || consumers > this.#typed || this.#read.size > MOST_COMPARED) return false;
+    for (const { type, unreadable } of this.#read.values()) {
+      if (unreadable.has(written)) continue;
+      if (isReadable(written, type)) return false;
+      unreadable.add(written);
+    }
     return true;
   }
 }
