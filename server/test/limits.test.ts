@@ -53,8 +53,8 @@ test.for<[what: string, opening: Outgoing, code: ErrorCode]>([
     },
     "MODULATOR_TOO_LARGE",
   ],
-  ["a large schema of a producer", { ...producer, schema: new Uint8Array((1 << 20) + 1) }, "TYPE_INVALID"],
-  ["a large schema of a consumer", { ...consumer, schema: new Uint8Array((1 << 20) + 1) }, "TYPE_INVALID"],
+  ["a large schema of a producer", { ...producer, schema: new Uint8Array((128 << 10) + 1) }, "TYPE_INVALID"],
+  ["a large schema of a consumer", { ...consumer, schema: new Uint8Array((128 << 10) + 1) }, "TYPE_INVALID"],
 ])("%s is refused, and nothing is kept of it", async ([, opening, code]) => {
   await using gateway = await createGateway();
   using client = await RawClient.connect(gateway);

@@ -34,7 +34,7 @@ export interface GatewayLimits {
   readonly objectsPerConnection?: number;
   /** Characters of a subscription's label; 1,024 by default. `ARGUMENT_INVALID` */
   readonly labelLength?: number;
-  /** Bytes of a type's schema; 1 MiB by default. `TYPE_INVALID` */
+  /** Bytes of a type's schema; 128 KiB by default, enough for several hundred fields. `TYPE_INVALID` */
   readonly schemaBytes?: number;
   /** Types that the events of one channel may be of at a time; 256 by default. `OVERLOADED` */
   readonly typesPerChannel?: number;
@@ -100,7 +100,7 @@ export const DEFAULT_LIMITS: Required<GatewayLimits> = {
   modulatorLength: 262_144,
   objectsPerConnection: 1024,
   labelLength: 1024,
-  schemaBytes: 1 << 20,
+  schemaBytes: 128 << 10,
   typesPerChannel: 256,
   keptBytes: 512 << 20,
   consumerQueueBytes: 8 << 20,
