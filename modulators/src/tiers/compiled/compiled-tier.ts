@@ -359,7 +359,8 @@ export class CompiledTier extends LocalTier {
     const pay = ({ length }: string): Refusal | undefined => this.#compiling.take(length, by);
     const text = readText(modulator.source, pay);
     if (text instanceof Refusal) return text;
-    return canRead(text, writer) ? compileFor(modulator.source, writer, data, pay) : undefined;
+    const took = (steps: number): Refusal | undefined => this.#compiling.takeSteps(steps, by);
+    return canRead(text, writer) ? compileFor(modulator.source, writer, data, pay, took) : undefined;
   }
 
   /** The type with this token, which the modulator has a program for. */

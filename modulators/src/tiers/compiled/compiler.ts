@@ -90,6 +90,9 @@ export type Payment = (source: string) => Refusal | undefined;
 
 const FREE: Payment = () => undefined;
 
+/** Is told how many steps a static check has taken. @returns why that is too much */
+export type CheckPayment = (steps: number) => Refusal | undefined;
+
 /** Reads a text; the same text again costs nothing. */
 export function readText(source: string, pay = FREE): TextFace | Refusal {
   return textOf(source, pay).face;
@@ -209,14 +212,20 @@ function keyOf(place: string, data: GivenData): string {
 }
 
 /** Compiles a text for events of a type and for this very data, which the class' own checks have to let pass. */
-export function compileFor(source: string, writer: Type, data: GivenData, pay = FREE): TextVerdict {
+export function compileFor(
+  source: string,
+  writer: Type,
+  data: GivenData,
+  pay = FREE,
+  took: CheckPayment = () => undefined,
+): TextVerdict {
   const { parameters, objects } = data;
   const text = readText(source, pay);
   if (text instanceof Refusal) return text;
   const fields = fieldKinds((text.input ?? writer).root);
   const refusal =
-    refusalOfCheck(text, "check", [parameters, objects]) ??
-    refusalOfCheck(text, "checkInput", [fields, parameters]);
+    refusalOfCheck(text, "check", [parameters, objects], took) ??
+    refusalOfCheck(text, "checkInput", [fields, parameters], took);
   if (refusal !== undefined) return refusal.in(source);
   return compileText(source, writer, data, pay);
 }

@@ -11,23 +11,27 @@ type Ending = { readonly is: "return"; readonly value: unknown } | { readonly is
  * Runs a class' static check on plain values, statement by statement. Nothing of the text becomes code, and what is not known here is refused:
  * a check that returns would return in a sandbox, too. One that throws is refused as well, for the sandbox to say so.
  *
+ * @param took told how many steps it has taken; says why that is too much
  * @returns why it is not known to return
  */
 export function refusalOfCheck(
   text: Pick<ModuleText, "checks" | "beside" | "classNames" | "imported">,
   name: StaticCheckName,
   args: readonly unknown[],
+  took: (steps: number) => Refusal | undefined,
 ): Refusal | undefined {
   const node = text.checks.get(name);
   if (node === undefined) return undefined;
+  const check = new StaticCheck(text);
+  let refusal: Refusal | undefined;
   try {
-    new StaticCheck(text).call(node, args);
-    return undefined;
+    check.call(node, args);
   } catch (error) {
-    if (error instanceof Refusal) return error;
     // What the engine itself throws at plain values, a sandbox throws, too.
-    return new Refusal(`its static ${name} fails: ${(error as Error).message}`);
+    refusal =
+      error instanceof Refusal ? error : new Refusal(`its static ${name} fails: ${(error as Error).message}`);
   }
+  return took(check.steps) ?? refusal;
 }
 
 class StaticCheck extends StaticValues {

@@ -75,6 +75,11 @@ export class StaticScope {
 export abstract class StaticValues {
   #left = MOST_STEPS;
 
+  /** Number of steps that it has taken. */
+  get steps(): number {
+    return MOST_STEPS - Math.max(0, this.#left);
+  }
+
   protected abstract called(called: OwnFunction, args: readonly unknown[]): unknown;
 
   protected value(node: Expression, names: StaticScope): unknown {

@@ -34,6 +34,37 @@ test("MOE-27: texts of a subject who has had many compiled in a short time are h
   expect(await install("0", "eve")).toEqual({ tier: "compiled", why: "" });
 });
 
+test("MOE-27: a subject whose modulators check very much for each state of a shared object has them hosted; others' stay", async () => {
+  await using bench = new Bench();
+  const source = `import { FifoModulator } from "jecho:moe";
+export default class extends FifoModulator {
+  static check({ list }) { for (let i = 0; i < list.length; i++) if (typeof list[i] !== "number") throw new Error(); }
+}`;
+  const install = async (derived: number, by: string, length: number) => {
+    const modulator = {
+      ...modulatorTable({ source, parameters: { list: Array(length).fill(0) } }),
+      objects: [{ name: "wanted", object: "wanted", version: 1, state: '{"n":1}', lazy: false }],
+    };
+    await bench.environment.install({
+      derived,
+      channel: CHANNEL,
+      schema: Reading.schema,
+      modulator,
+      by,
+    });
+  };
+  const [eves, anas] = [DERIVED, DERIVED + 1];
+  await install(eves, "eve", 1000);
+  await install(anas, "ana", 3);
+  const tierOf = (derived: number) => bench.environment.placementOf(derived)?.tier;
+  expect([eves, anas].map(tierOf)).toEqual(["compiled", "compiled"]);
+  let version = 1;
+  while (tierOf(eves) === "compiled" && version < 2000)
+    bench.environment.update({ object: "wanted", version: ++version, state: `{"n":${version}}` });
+  expect(tierOf(anas)).toBe("compiled");
+  expect(version).toBeLessThan(2000);
+});
+
 test("a subject may have more compiled as time passes, and never more at once than at first", async () => {
   const clock = new HandClock(0);
   const budget = new CompileBudget(clock);
