@@ -66,6 +66,8 @@ export class RemoteClients implements CarrierEvents {
     this.#carrier = carrier;
     this.#host = host;
     const follower = {
+      bufferedBytes: 0,
+      replaying() {},
       sendBytes: (update: Uint8Array): boolean => {
         sendTrunk(carrier, TO_EDGE.object, 0, update);
         return true;

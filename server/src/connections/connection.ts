@@ -45,7 +45,7 @@ export interface QueuedChannel {
   blockedTooLong(connection: Connection): void;
 }
 
-/** Sends a consumer's past. */
+/** Sends a consumer's past, or what else waits for room in the socket. */
 export interface SendsPast {
   /** Sends more, as far as the socket has room. */
   pump(): void;
@@ -68,7 +68,7 @@ class Seldom {
   isBehind = false;
   /** Bytes that wait in these queues together. */
   waiting: WaitingBytes | undefined;
-  /** Senders of its consumers' past. */
+  /** Senders of its consumers' past, and of what else waits for room in the socket. */
   readonly replays = new Set<SendsPast>();
   requests: Requests | undefined;
   process = 0;
@@ -157,7 +157,7 @@ export class Connection {
     });
   }
 
-  /** A consumer is being sent its past, or no longer. */
+  /** A consumer is being sent its past, or something waits for room in the socket; or no longer. */
   replaying(replay: SendsPast, isReplaying: boolean): void {
     if (!isReplaying) this.#seldom?.replays.delete(replay);
     else {

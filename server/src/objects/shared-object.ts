@@ -2,6 +2,7 @@ import { randomInt } from "node:crypto";
 import { encodeForNow, type Modulator, type OpenObject } from "@jecho/shared/internal";
 import type { Connection } from "../connections/connection.ts";
 import { PacedAct } from "./pace.ts";
+import { hasUnread, type Told, WhenRead } from "./when-read.ts";
 
 /** Most versions of an object, and writes of a copy, handed on per second; of more, the newest ones. */
 const MOST_PER_SECOND = 1000;
@@ -14,7 +15,7 @@ export interface ObjectReader {
   readonly channel: { readonly number: number };
   readonly modulator: Modulator;
   /** Connections with the modulator installed, or the gateway that has such connections. */
-  connections(): Iterable<Pick<Connection, "sendBytes">>;
+  connections(): Iterable<Told>;
   /** Whether all copies of this object that the channel's modulators read are lazy; true where there are none. */
   isLazy(object: string): boolean;
 }
@@ -33,6 +34,9 @@ export class ObjectCopy {
   #patch: object | undefined;
   #write = 0;
   readonly #pace = new PacedAct(MOST_PER_SECOND, () => this.#forward());
+  readonly #whenRead: WhenRead;
+  /** Copies whose writes wait for this one, the master. */
+  #writers: Set<ObjectCopy> | undefined;
 
   /**
    * @param number the copy's on that connection
@@ -43,6 +47,7 @@ export class ObjectCopy {
     this.connection = connection;
     this.object = object;
     this.#lazy = lazy;
+    this.#whenRead = new WhenRead(connection, () => this.#hasRead());
   }
 
   /** Hands a write of this copy to the master. */
@@ -71,10 +76,9 @@ export class ObjectCopy {
     this.#patch = undefined;
   }
 
-  /** Tells the copy a newer version. */
+  /** Tells the copy the newest version. */
   tellNewer(): void {
-    if (this.#lazy) this.tell(0, "");
-    else this.tell(0);
+    this.#whenRead.ask();
   }
 
   tell(request: number, state = this.object.state): void {
@@ -99,16 +103,31 @@ export class ObjectCopy {
   /** Closes the copy. */
   stop(): void {
     this.#pace.stop();
+    this.#whenRead.end();
   }
 
   #forward(): void {
     const { masterCopy } = this.object;
+    if (masterCopy === undefined || masterCopy === this) return;
+    masterCopy.#writers ??= new Set();
+    masterCopy.#writers.add(this);
+    masterCopy.#whenRead.ask();
+  }
+
+  #hasRead(): void {
+    const writers = this.#writers ?? [];
+    this.#writers = undefined;
+    if (this.object.masterCopy !== this) return this.#lazy ? this.tell(0, "") : this.tell(0);
+    for (const writer of writers) writer.#writeTo(this);
+  }
+
+  #writeTo({ number, connection }: ObjectCopy): void {
     const patch = this.#patch;
-    if (patch === undefined || masterCopy === undefined || masterCopy === this) return;
+    if (patch === undefined) return;
     this.#patch = undefined;
-    masterCopy.connection.send({
+    connection.send({
       kind: "ObjectWrite",
-      copy: masterCopy.number,
+      copy: number,
       writer: this.number,
       write: this.#write,
       patch: JSON.stringify(patch),
@@ -151,6 +170,8 @@ export class GatewayObject {
   /** The newest version's frame, as the master wrote it. */
   #frame: Uint8Array | undefined;
   readonly #pace = new PacedAct(MOST_PER_SECOND, () => this.#tellAll());
+  /** Processes with modulators that have not read what they were sent before. */
+  readonly #late = new WeakMap<Told, WhenRead>();
 
   constructor(
     id: string,
@@ -305,7 +326,7 @@ export class GatewayObject {
   }
 
   #tellAll(): void {
-    const told = new Set<Pick<Connection, "sendBytes">>();
+    const told = new Set<Told>();
     // Mostly the received bytes can be sent on.
     this.#tellUsers(this.#state, told, this.#frame);
     this.#tellUsers("", told);
@@ -313,17 +334,38 @@ export class GatewayObject {
   }
 
   /** Each process once, with the state where any modulator there has a copy that is not lazy; such ones come first. */
-  #tellUsers(state: string, told: Set<Pick<Connection, "sendBytes">>, frame?: Uint8Array): void {
+  #tellUsers(state: string, told: Set<Told>, frame?: Uint8Array): void {
     let update = frame;
     for (const derived of this.users) {
       if (derived.isLazy(this.id) !== (state === "")) continue;
       for (const connection of derived.connections()) {
         if (told.has(connection)) continue;
         told.add(connection);
+        if (this.#waitsFor(connection)) continue;
         update ??= encodeForNow({ kind: "ObjectUpdate", object: this.id, version: this.#version, state });
         connection.sendBytes(update);
       }
     }
+  }
+
+  /** Whether the process is told the newest version by itself, once it has read what it was sent before. */
+  #waitsFor(connection: Told): boolean {
+    const known = this.#late.get(connection);
+    if (known === undefined && !hasUnread(connection)) return false;
+    const late = known ?? new WhenRead(connection, () => this.#tellLate(connection));
+    this.#late.set(connection, late);
+    late.ask();
+    return true;
+  }
+
+  #tellLate(connection: Told): void {
+    this.#late.delete(connection);
+    const readers = [...this.users].filter(derived => [...derived.connections()].includes(connection));
+    if (readers.length === 0) return;
+    const state = readers.every(derived => derived.isLazy(this.id)) ? "" : this.#state;
+    connection.sendBytes(
+      encodeForNow({ kind: "ObjectUpdate", object: this.id, version: this.#version, state }),
+    );
   }
 }
 
