@@ -34,6 +34,10 @@ interface WaitingProducers {
 
 /** Most unacknowledged synchronous events of one connection. */
 const MOST_PENDING = 16_384;
+/** Most acknowledgements that a run of several events has waited for: its events times the processes that take them. */
+const MOST_OWED = 32_768;
+/** Bytes counted for each acknowledgement that is waited for. */
+const OWED_BYTES = 32;
 
 /** Collects the acknowledgements of synchronous events, and tells the producer's process when all are there. */
 export class Acknowledgements {
@@ -58,6 +62,15 @@ export class Acknowledgements {
       );
     }
     const receivers = channel.listeners.receivers(from, process);
+    const owed = count * receivers.length;
+    try {
+      if (count > 1 && owed > MOST_OWED)
+        throw new JechoError("OVERLOADED", `at most ${MOST_OWED} acknowledgements of a run are waited for`);
+      from.checkKeeping(owed * OWED_BYTES);
+    } catch (error) {
+      return this.#waitForNone(channel, frame, from, receivers, (error as JechoError).message);
+    }
+    from.keep(owed * OWED_BYTES);
     for (let i = 0; i < count; i++) {
       const pending: Pending = {
         from,
@@ -81,6 +94,31 @@ export class Acknowledgements {
       waiting.pending.set(nameOf(channel.number, producer, raised + i), pending);
       for (const receiver of receivers) this.#owe(receiver, pending);
     }
+  }
+
+  /** Has a run sent without asking for acknowledgements: its producer is told that they are too many. */
+  #waitForNone(
+    channel: Channel,
+    frame: EventsFrame,
+    from: Connection,
+    receivers: readonly Connection[],
+    message: string,
+  ): void {
+    const { producer, raised, count } = frame;
+    frame.forgetSync();
+    let consumers = 0;
+    for (const receiver of receivers) consumers += Math.max(1, channel.listeners.consumersAt(receiver));
+    for (let i = 0; i < count; i++)
+      from.send({
+        kind: "Processed",
+        channel: channel.number,
+        producer,
+        raised: raised + i,
+        consumers,
+        failed: consumers,
+        message,
+        taken: from.takeUnconfirmed(),
+      });
   }
 
   /** Answers a run whose channel is gone: it has no consumers. */
@@ -174,6 +212,7 @@ export class Acknowledgements {
     const { channel, seq, waiting } = pending;
     this.#owed.get(connection)?.get(channel.number)?.delete(seq);
     if (--pending.missing > 0) return;
+    pending.from.keep(-pending.receivers.length * OWED_BYTES);
     waiting.events--;
     waiting.pending.delete(nameOf(channel.number, pending.producer, pending.raised));
     if (!pending.givenUp && !waiting.isLost) tell(pending);

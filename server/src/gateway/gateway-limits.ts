@@ -40,7 +40,8 @@ export interface GatewayLimits {
   readonly typesPerChannel?: number;
   /**
    * Bytes that are kept for the connections of one address, and for those of one subject: types, also of kept events and those that they declare of
-   * modulators, modulators, labels and shared objects, 1 KiB for each producer, consumer and object besides, and 4 KiB for each channel that they were the first at; 512 MiB by default. `OVERLOADED`
+   * modulators, modulators, labels and shared objects, 1 KiB for each producer, consumer and object besides, 4 KiB for each channel that they were
+   * the first at, and 32 bytes for each acknowledgement that their producers wait for; 512 MiB by default. `OVERLOADED`
    */
   readonly keptBytes?: number;
   /** Bytes that may wait for one process on one channel, whatever it asks for; 8 MiB by default. Then its policy holds, or `SLOW_CONSUMER`. */
