@@ -316,6 +316,16 @@ test("CON-8, HAND-1: what is kept for devices that may go on with a session coun
   await refuses(client, { kind: "AskHandover", request: 3 }, "OVERLOADED");
 });
 
+test("HAND-1: a process with very many consumers hands no session over", async () => {
+  await using gateway = await createGateway();
+  using client = await RawClient.connect(gateway);
+  client.say(...Array(4096).fill(consumer));
+  client.say({ kind: "AskHandover", request: 2 });
+  await client.next("HandoverToken");
+  client.say(consumer);
+  await refuses(client, { kind: "AskHandover", request: 3 }, "OVERLOADED");
+});
+
 test("TYPE-2: a process hears of a type once, however many consumers it has on the channel", async () => {
   await using gateway = await createGateway();
   using client = await RawClient.connect(gateway);

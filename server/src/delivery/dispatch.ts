@@ -227,11 +227,11 @@ export class Dispatcher {
    */
   lost(connection: ClientConnection, isCut: boolean): void {
     connection.lost(isCut);
-    this.#handovers.lost(connection);
     this.#portions.begin(connection, this.#part(connection, isCut));
   }
 
   *#part(connection: ClientConnection, isCut: boolean): Generator<void> {
+    yield* this.#handovers.lost(connection);
     for (const consumer of [...connection.consumers]) yield consumer.lost(isCut);
     for (const producer of connection.producers) {
       connection.keep(-producer.keptBytes);

@@ -9,6 +9,8 @@ import type { GatewayConsumer } from "./consumer.ts";
 
 /** Most valid tokens of one session. */
 export const MOST_PER_CONNECTION = 8;
+/** Most consumers of a process that hands one of its sessions over: a token takes time for each, all at once. */
+const MOST_CONSUMERS = 4096;
 
 interface HandoverOffer {
   readonly from: ClientConnection;
@@ -45,6 +47,11 @@ export class Handovers {
     if (own >= MOST_PER_CONNECTION)
       throw new JechoError("OVERLOADED", `a process has at most ${MOST_PER_CONNECTION} handover tokens`);
     const open = [...from.consumers].filter(({ isOpen }) => isOpen);
+    if (open.length > MOST_CONSUMERS)
+      throw new JechoError(
+        "OVERLOADED",
+        `a process that hands a session over has at most ${MOST_CONSUMERS} consumers`,
+      );
     from.checkKeeping(open.length * ENDPOINT_BYTES);
     const token = `${this.#index}-${randomBytes(24).toString("base64url")}`;
     const timer = setTimeout(() => this.#offers.delete(token), this.#validMs).unref();
@@ -102,13 +109,13 @@ export class Handovers {
     return { kind: "Inheritance", subscriptions, objects };
   }
 
-  /** The session has ended: its tokens become invalid, and no other device is awaited. */
-  lost(connection: ClientConnection): void {
+  /** The session has ended: its tokens become invalid, and no other device is awaited. Yields after each of its consumers. */
+  *lost(connection: ClientConnection): Generator<void> {
     for (const [token, { from, timer, awaited }] of this.#offers) {
       if (from !== connection) continue;
       clearTimeout(timer);
       this.#offers.delete(token);
-      for (const successor of awaited.values()) successor.end();
+      for (const successor of awaited.values()) yield successor.end();
     }
   }
 
