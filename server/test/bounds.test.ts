@@ -23,6 +23,7 @@ async function stuckAndHeedless(gateway: Gateway, whenFull: keyof typeof WHEN_FU
     heedless,
     channel,
     consumer,
+    producer,
     raise: (raised: number) =>
       heedless.send(encodeRun({ channel, producer, raised, token: 0n, parameters: 0, flags: 0 }, [MEBIBYTE])),
     position: (raised: number): Position => ({
@@ -133,6 +134,27 @@ test("SLOW-1: who blocks and makes room in time goes on", async () => {
     await the.stuck.isAlive();
   }
   expect(the.stuck.frames.map(({ kind }) => kind)).not.toContain("ConsumerLost");
+});
+
+test("SLOW-1: whose last producer of a channel goes while that one is to wait may go on with its other channels", async () => {
+  await using gateway = await createGateway();
+  await using the = await stuckAndHeedless(gateway, "block");
+  const { stuck, heedless, channel, producer } = the;
+  heedless.say({ kind: "OpenProducer", request: 2, channel: "a", schema: NOTHING });
+  const second = await heedless.next("ProducerOpened");
+  for (let n = 1; n <= 9; n++) the.raise(n);
+  expect(await heedless.next("Flow")).toMatchObject({ derived: channel, ready: false });
+  heedless.say({ kind: "CloseEndpoint", endpoint: second.producer });
+  await heedless.isAlive();
+  expect(heedless.frames.map(({ kind }) => kind)).not.toContain("Flow");
+  heedless.say({ kind: "CloseEndpoint", endpoint: producer });
+  expect(await heedless.next("Flow")).toMatchObject({ derived: channel, ready: true });
+  expect(gateway.stats().blocking).toBe(1);
+  // Who is back has to wait as before.
+  heedless.say({ kind: "OpenProducer", request: 3, channel: "a", schema: NOTHING });
+  expect(await heedless.next("Flow")).toMatchObject({ derived: channel, ready: false });
+  stuck.say({ kind: "Flow", derived: channel, ready: true });
+  expect(await heedless.next("Flow")).toMatchObject({ derived: channel, ready: true });
 });
 
 /** Mebibytes that wait in all queues, as operators see it. */

@@ -30,6 +30,8 @@ export interface ChannelOwner {
   keepForReturn(channel: Channel): void;
   /** Tells producers to wait, or to go on. */
   block(channel: Channel, ready: boolean): void;
+  /** Whether producers of this connection send the channel's events. */
+  isSentBy(channel: Channel, connection: Connection): boolean;
   /** Queues for which producers wait, each with a deadline. */
   readonly blocking: Deadlines<ListenerBacklog>;
   /** Called for a consumer's process for which producers have waited too long. */
@@ -177,7 +179,7 @@ export class Channel {
     if (consumers === 0) this.lanes.rest(producer => processes.includes(this.owner.processOf(producer)));
     const unheard = consumers - heard;
     const demand: Outgoing = { kind: "Demand", channel: this.number, consumers, unheard };
-    return this.listeners.isBlocking
+    return this.listeners.isBlocking && this.owner.isSentBy(this, connection)
       ? [demand, { kind: "Flow", derived: this.number, ready: false }]
       : [demand];
   }

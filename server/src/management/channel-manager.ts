@@ -151,6 +151,23 @@ export class ChannelManager implements ChannelOwner {
       connection.send({ kind: "Flow", derived: number, ready });
   }
 
+  isSentBy({ number }: Channel, connection: Connection): boolean {
+    return this.#sendersOf(number).isAt(connection);
+  }
+
+  /** A process' producer has gone: where it sends nothing more of a channel, nobody there is to wait for that one's consumers. */
+  #letGo(connection: Connection): void {
+    for (const channel of this.#channels())
+      if (channel.listeners.isBlocking && !this.isSentBy(channel, connection))
+        connection.send({ kind: "Flow", derived: channel.number, ready: true });
+  }
+
+  /** The channel itself, and those derived from it. */
+  *#channels(): Generator<Channel> {
+    yield this.channel;
+    for (const { channel } of this.derivations) yield channel;
+  }
+
   #typeOf(token: bigint): Type | undefined {
     const own = this.types.find(token);
     if (own !== undefined) return own;
@@ -229,6 +246,7 @@ export class ChannelManager implements ChannelOwner {
         this.derivedChannels.announce(derived);
       }
     }
+    this.#letGo(connection);
     this.forgetIfUnused();
   }
 
@@ -361,7 +379,7 @@ export class ChannelManager implements ChannelOwner {
   /** The channel's home is another gateway, and all who used it here have gone to look for it there: nothing is kept for their return. */
   movedOut(): void {
     this.home = "elsewhere";
-    for (const channel of [this.channel, ...Array.from(this.derivations, ({ channel }) => channel)]) {
+    for (const channel of this.#channels()) {
       channel.demand.stopAwaiting();
       channel.history = undefined;
     }
