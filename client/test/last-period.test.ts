@@ -16,6 +16,17 @@ export default class extends FifoModulator {
 }`,
 };
 
+/** The same for all events that it has been through. */
+const all = {
+  source: `import { FifoModulator } from "jecho:moe";
+export default class extends FifoModulator {
+  periodMs = 3_600_000;
+  all = [];
+  enqueue({ n }) { this.all.push(n); }
+  period() { super.enqueue({ n: 0, note: this.all.join() }); }
+}`,
+};
+
 describe.each(PLACES)("at the %s", at => {
   test.each(["producer", "session"])(
     "MOE-12: what a modulator has gathered when its last producer closes, with its %s, is handed on",
@@ -39,6 +50,33 @@ describe.each(PLACES)("at the %s", at => {
       await (how === "producer" ? last : session).close();
       expect(await seen.take(1)).toEqual([3]);
       expect(consumer.stats.missed).toBe(0);
+    },
+  );
+
+  test.each(["by themselves", "with their session"])(
+    "MOE-12: producers that close together, %s, have one last period, behind the events of all",
+    async how => {
+      await using rig = await rigAt(at);
+      const session = rig.session(rig.producing);
+      const channel = session.channel("a", Tick);
+      const producers = await Promise.all([1, 2, 3].map(() => channel.produce()));
+      const notes: string[] = [];
+      const reader = rig.session().channel("a", Tick);
+      await reader.subscribe(({ note }) => notes.push(note), { modulator: all });
+      for (const [i, producer] of producers.entries()) {
+        await expect.poll(() => producer.demand.total).toBe(1);
+        for (let n = 1; n <= 3; n++) producer.publish({ n: 10 * i + n, note: "" });
+      }
+      await (how === "by themselves"
+        ? Promise.all(producers.map(producer => producer.close()))
+        : session.close());
+      // What comes of the next one is behind all that was made of these.
+      const next = await rig.session(rig.producing).channel("a", Tick).produce();
+      await expect.poll(() => next.demand.total).toBe(1);
+      next.publish({ n: 100, note: "" });
+      await next.close();
+      await expect.poll(() => notes.at(-1)).toMatch(/100$/);
+      expect(notes.map(note => note.split(",").length)).toEqual([9, 1]);
     },
   );
 });

@@ -36,6 +36,8 @@ export class Departures {
   readonly #parts: DeparturesParts;
   /** Producers that raise nothing more, each until it has gone. */
   readonly #leaving = new Map<ProducerEndpoint, Promise<void>>();
+  /** Last periods that are still to be called, by channel. */
+  readonly #ending = new Map<string, Promise<void>>();
   #all: Departure[] = [];
 
   constructor(parts: DeparturesParts) {
@@ -59,12 +61,32 @@ export class Departures {
     else this.#leaving.set(producer, this.#last(channel, through).then(close));
   }
 
-  /** Modulators get a last period behind the events, where no other producer feeds them. */
+  /** Modulators get a last period behind the events, where no other producer feeds them. Producers that leave together wait for the same one. */
   async #last(channel: string, through: () => Promise<void>): Promise<void> {
-    const { index, modulation } = this.#parts;
     await through();
-    for (const other of index.producersNamed(channel)) if (!this.#leaving.has(other)) return;
-    if (modulation.runs.endPeriods(channel)) await through();
+    if (!this.#isLeft(channel)) return;
+    let ending = this.#ending.get(channel);
+    if (ending === undefined) {
+      ending = this.#endPeriods(channel, through);
+      this.#ending.set(channel, ending);
+    }
+    await ending;
+  }
+
+  async #endPeriods(channel: string, through: () => Promise<void>): Promise<void> {
+    const { index, modulation } = this.#parts;
+    const areSeveral = [...index.producersNamed(channel)].length > 1;
+    // The others' last events may not have been through yet.
+    await (areSeveral ? through() : undefined);
+    this.#ending.delete(channel);
+    if (this.#isLeft(channel) && modulation.runs.endPeriods(channel)) await through();
+  }
+
+  /** Whether all producers of a channel leave. */
+  #isLeft(channel: string): boolean {
+    for (const producer of this.#parts.index.producersNamed(channel))
+      if (!this.#leaving.has(producer)) return false;
+    return true;
   }
 
   /** Resolves when the producers that are being closed have gone. */
