@@ -157,6 +157,50 @@ test("SLOW-1: whose last producer of a channel goes while that one is to wait ma
   expect(await heedless.next("Flow")).toMatchObject({ derived: channel, ready: true });
 });
 
+/** Another consumer of the channel in that process. @returns its number */
+async function beside(stuck: RawClient, whenFull: keyof typeof WHEN_FULL): Promise<number> {
+  const queue = { whenFull: WHEN_FULL[whenFull], limitBytes: 0 };
+  stuck.say({ kind: "OpenConsumer", request: 2, channel: "a", schema: NOTHING, queue });
+  return (await stuck.next("ConsumerOpened")).consumer;
+}
+
+test("SLOW-2: when a consumer has gone that has producers wait, the policy of those beside it holds", async () => {
+  await using gateway = await createGateway();
+  await using the = await stuckAndHeedless(gateway, "block");
+  const { stuck, heedless, channel, consumer } = the;
+  await beside(stuck, "drop-oldest");
+  for (let n = 1; n <= 9; n++) the.raise(n);
+  expect(await heedless.next("Flow")).toMatchObject({ derived: channel, ready: false });
+  stuck.say({ kind: "CloseEndpoint", endpoint: consumer });
+  expect(await heedless.next("Flow")).toMatchObject({ derived: channel, ready: true });
+  expect(gateway.stats().blocking).toBe(0);
+  for (let n = 10; n <= 20; n++) the.raise(n);
+  await heedless.isAlive();
+  expect(heedless.frames.map(({ kind }) => kind)).not.toContain("Flow");
+  stuck.say({ kind: "Flow", derived: channel, ready: true });
+  const { events } = await stuck.next("Dropped");
+  for (let n = Number(events) + 1; n <= 20; n++) await stuck.next("Events");
+});
+
+test("SLOW-2: a consumer that comes while its process does not keep up has its policy hold, and again when that is behind anew", async () => {
+  await using gateway = await createGateway();
+  await using the = await stuckAndHeedless(gateway, "drop-oldest");
+  const { stuck, heedless, channel } = the;
+  the.raise(1);
+  await heedless.isAlive();
+  await beside(stuck, "block");
+  for (const first of [2, 11]) {
+    for (let n = first; n < first + 9; n++) the.raise(n);
+    expect(await heedless.next("Flow")).toMatchObject({ derived: channel, ready: false });
+    stuck.say({ kind: "Flow", derived: channel, ready: true });
+    expect(await heedless.next("Flow")).toMatchObject({ derived: channel, ready: true });
+    for (let n = first; n < first + 9; n++) await stuck.next("Events");
+    stuck.say({ kind: "Flow", derived: channel, ready: false });
+    await stuck.isAlive();
+  }
+  expect(stuck.frames.map(({ kind }) => kind)).not.toContain("Dropped");
+});
+
 /** Mebibytes that wait in all queues, as operators see it. */
 const waitingMiB = (gateway: Gateway): number => Math.round(gateway.stats().queueBytes / (1 << 20));
 

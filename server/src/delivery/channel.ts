@@ -141,8 +141,8 @@ export class Channel {
     return ends.sort((a, b) => a.seq - b.seq);
   }
 
-  leave(connection: Connection, feed: number): void {
-    if (this.listeners.leave(connection, feed)) this.demand.leave(feed);
+  leave(connection: Connection, policy: QueuePolicy, feed: number): void {
+    if (this.listeners.leave(connection, policy, feed)) this.demand.leave(feed);
   }
 
   /**

@@ -29,12 +29,12 @@ export class Listener {
   consumers = 0;
   /** Processes whose events alone it wants. */
   #feeds: Map<number, ListenerFeed> | undefined;
-  #policy: QueuePolicy;
+  /** Its consumers' policies. */
+  readonly #policies: QueuePolicy[] = [];
   #backlog: ListenerBacklog | undefined;
 
-  constructor(connection: Connection, policy: QueuePolicy) {
+  constructor(connection: Connection) {
     this.connection = connection;
-    this.#policy = policy;
   }
 
   /** Whether the listener takes this process' events. */
@@ -64,8 +64,10 @@ export class Listener {
     return this.consumers === 0 && (this.#feeds?.size ?? 0) === 0;
   }
 
-  /** @param feed the process that it takes the events of; 0 for all */
-  leave(feed: number): void {
+  /** Removes a consumer of this process: the policies of those that are left hold. @param feed the process that it takes the events of; 0 for all */
+  leave(policy: QueuePolicy, feed: number): void {
+    this.#policies.splice(this.#policies.indexOf(policy), 1);
+    if (this.#policies.length > 0) this.#backlog?.follow(sharedBy(this.#policies));
     if (feed === 0) {
       this.consumers--;
       return;
@@ -79,7 +81,7 @@ export class Listener {
    *
    * @param feed the process that it takes the events of; 0 for all
    */
-  join({ whenFull, limitBytes }: QueuePolicy, feed: number): void {
+  join(policy: QueuePolicy, feed: number): void {
     if (feed === 0) this.consumers++;
     else {
       this.#feeds ??= new Map();
@@ -87,12 +89,8 @@ export class Listener {
       if (known === undefined) this.#feeds.set(feed, { count: 1, isHeard: false });
       else known.count++;
     }
-    const keeps = KEEPING.indexOf(whenFull) < KEEPING.indexOf(this.#policy.whenFull);
-    if (this.backlog !== undefined || !(keeps || limitBytes > this.#policy.limitBytes)) return;
-    this.#policy = {
-      whenFull: keeps ? whenFull : this.#policy.whenFull,
-      limitBytes: Math.max(limitBytes, this.#policy.limitBytes),
-    };
+    this.#policies.push(policy);
+    this.#backlog?.follow(sharedBy(this.#policies));
   }
 
   /** The queue of a listener that is behind; undefined while it keeps up and gets events by the topic. */
@@ -102,7 +100,7 @@ export class Listener {
 
   /** Gives the process a queue, in which its events wait from now on. @param channel its channel */
   lag(channel: QueuedChannel): ListenerBacklog {
-    this.#backlog = new ListenerBacklog(this.#policy, this.connection, channel);
+    this.#backlog = new ListenerBacklog(sharedBy(this.#policies), this.connection, channel);
     return this.#backlog;
   }
 
@@ -117,6 +115,14 @@ export class Listener {
     if (this.#backlog === undefined) this.connection.send(position);
     else this.#backlog.tell(position);
   }
+}
+
+/** What consumers of these policies, one at least, have together. */
+function sharedBy(policies: readonly QueuePolicy[]): QueuePolicy {
+  return policies.reduce((one, other) => ({
+    whenFull: KEEPING.indexOf(other.whenFull) < KEEPING.indexOf(one.whenFull) ? other.whenFull : one.whenFull,
+    limitBytes: Math.max(one.limitBytes, other.limitBytes),
+  }));
 }
 
 /** Waiting events of a process that does not keep up. Its connection is told the queue's state. */
@@ -151,6 +157,11 @@ export class ListenerBacklog {
   pause(isPaused: boolean): void {
     this.#isPaused = isPaused;
     this.#changed();
+  }
+
+  /** Goes by another policy from now on. */
+  follow({ whenFull, limitBytes }: QueuePolicy): void {
+    this.#queue.follow(whenFull, limitBytes);
   }
 
   /** Adds a run, as to a `RunQueue`. */

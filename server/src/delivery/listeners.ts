@@ -47,27 +47,38 @@ export class Listeners implements QueuedChannel {
   enter(connection: Connection, policy: QueuePolicy, feed: number): Listener {
     let listener = this.#all.get(connection);
     if (listener === undefined) {
-      listener = new Listener(connection, policy);
+      listener = new Listener(connection);
       this.#all.set(connection, listener);
     }
     const entered = listener;
     this.#change(entered, () => entered.join(policy, feed));
+    this.#comply(entered);
     if (connection.isBehind) this.#lag(entered);
     return entered;
   }
 
-  /** Removes a consumer. @returns false where there was none */
-  leave(connection: Connection, feed: number): boolean {
+  /** Removes a consumer that was added with this policy. @returns false where there was none */
+  leave(connection: Connection, policy: QueuePolicy, feed: number): boolean {
     const listener = this.#all.get(connection);
     if (listener === undefined) return false;
-    this.#change(listener, () => listener.leave(feed));
-    if (!listener.isEmpty) return true;
+    this.#change(listener, () => listener.leave(policy, feed));
+    if (!listener.isEmpty) {
+      this.#comply(listener);
+      return true;
+    }
     this.#all.delete(connection);
     if (listener.backlog !== undefined) this.#forgive(listener.backlog);
     listener.keepUp();
     this.#lagging = without(this.#lagging, listener);
     this.#acknowledgements.left(connection, this.#channel.number);
     return true;
+  }
+
+  /** The listener's policy may be another one now: what waits is brought within its bound. Whom it cuts off, or has wait, the next run does. */
+  #comply({ connection, backlog }: Listener): void {
+    if (backlog === undefined) return;
+    if (backlog.queue.whenFull !== "block") this.#forgive(backlog);
+    this.#dropped(connection, backlog, backlog.makeRoom());
   }
 
   /** The connections that get this process's event when this connection sends it. */

@@ -120,8 +120,8 @@ export type WhenFull = "drop-oldest" | "latest" | "disconnect" | "block";
 
 /** A queue for a process that does not keep up, with a bound and a policy for when that is reached. */
 export class RunQueue {
-  readonly whenFull: WhenFull;
-  readonly #limitBytes: number;
+  #whenFull: WhenFull;
+  #limitBytes: number;
   readonly #waiting: WaitingBytes;
   /** Urgent runs, which are sent before the others; most queues never have any. */
   #urgent: Line | undefined;
@@ -135,9 +135,19 @@ export class RunQueue {
 
   /** @param waiting the process's waiting bytes on all channels */
   constructor(whenFull: WhenFull, limitBytes: number, waiting: WaitingBytes) {
-    this.whenFull = whenFull;
+    this.#whenFull = whenFull;
     this.#limitBytes = limitBytes;
     this.#waiting = waiting;
+  }
+
+  get whenFull(): WhenFull {
+    return this.#whenFull;
+  }
+
+  /** Goes by another policy and bound from now on: `makeRoom` brings what waits within them. */
+  follow(whenFull: WhenFull, limitBytes: number): void {
+    this.#whenFull = whenFull;
+    this.#limitBytes = limitBytes;
   }
 
   get isEmpty(): boolean {

@@ -225,7 +225,7 @@ export class GatewayConsumer {
         channel.demand.expectNoMore(feed);
         break;
       case "listening":
-        channel.leave(connection, feed);
+        channel.leave(connection, this.terms.queue, feed);
         break;
       case "awaited":
         before.stopWaiting();
