@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
-import { connect, type } from "@jecho/client";
+import { connect, type Producer, type Session, type } from "@jecho/client";
 import { startCutter } from "@jecho/e2e/cutter";
 import { createGateway, lineLog } from "@jecho/server";
 import { expect, inject, test } from "vitest";
@@ -74,6 +74,37 @@ test("HIST-2: an event that is neither the next nor has come is refused, and a t
   expect(since.status.recovered).toBe(false);
   producer.publish({ n: 100 });
   expect(await next.take(1)).toEqual([100]);
+});
+
+test("HIST-2, DEL-4: what is forgotten of a past while it comes is told, whether its producers are there, have gone, or began meanwhile", async () => {
+  await using rig = await startRig();
+  const history = { events: 3 };
+  const raise = async (producing: Session, producer: Producer<typeof Count.event>, events: number) => {
+    for (let n = 1; n <= events; n++) {
+      producer.publish({ n });
+      await producing.flush();
+      await whenLater(20);
+    }
+  };
+  const producing = rig.session();
+  const first = await producing.channel("a", Count).produce({ history });
+  await raise(producing, first, 3);
+  const seen = new Inbox<number>();
+  const consumer = await rig
+    .session()
+    .channel("a", Count)
+    .subscribe(({ n }) => seen.put(n), { from: 1, speed: 0.1 });
+  await seen.take(1);
+  const others = rig.session();
+  for (const events of [1, 5]) {
+    const producer = await others.channel("a", Count).produce({ history });
+    await raise(others, producer, events);
+  }
+  await first.close();
+  await expect.poll(() => consumer.status.replaying).toBe(false);
+  await expect.poll(() => consumer.stats.missed + seen.all.length).toBe(9);
+  expect(seen.all.slice(-3)).toEqual([3, 4, 5]);
+  expect(consumer.stats.missed).toBeGreaterThan(2);
 });
 
 test("HIST-3: who comes late gets the newest event, or the newest of each value of the key", async () => {

@@ -19,6 +19,8 @@ export interface SourceCount {
 
 interface GatewayLane extends SourceCount {
   producer: number;
+  /** Count behind which it began here. */
+  readonly began: number;
   /** Whether the producer is here and sends its events. */
   live: boolean;
   /** Sequence number of the channel's newest event when this count last changed; -1 for a change at an earlier gateway. */
@@ -78,6 +80,7 @@ export class GatewayLanes {
       const gone = {
         ...lane,
         producer: 0,
+        began: lane.raised,
         live: false,
         seq: -1,
         isUnsent: false,
@@ -107,6 +110,7 @@ export class GatewayLanes {
     let lane = this.#bySource.get(name);
     if (lane === undefined) {
       const present = {
+        began: raised,
         live: true,
         isUnsent: raised > 0 || through > 0,
         isOver: false,
@@ -298,7 +302,7 @@ export class GatewayLanes {
    * @param seq sequence number of the channel's newest event
    */
   endUnmade({ source, urgent, producer, raised, endedAt = 0 }: SourceAt, seq: number): Position {
-    const counts = { raised, origin: source, after: raised, through: raised };
+    const counts = { began: raised, raised, origin: source, after: raised, through: raised };
     const state = {
       live: false,
       isUnsent: true,
@@ -326,7 +330,8 @@ export class GatewayLanes {
     if (known === undefined ? end.raised === 0 : !known.isOver || known.raised >= end.raised)
       return undefined;
     if ((known?.by ?? by) !== by) return undefined;
-    const counts = { origin: 0n, after: 0, through: 0, keptAt: known?.keptAt ?? 0 };
+    const began = known?.began ?? end.raised;
+    const counts = { began, origin: 0n, after: 0, through: 0, keptAt: known?.keptAt ?? 0 };
     const state = { live: false, isUnsent: true, isOver: true, awaited: 0, endedAt: 0 };
     const lane = { seq, by, ...counts, ...state, ...end };
     this.#bySource.set(nameOf(lane), lane);
@@ -354,6 +359,11 @@ export class GatewayLanes {
   /** Whether this source is known. */
   knows(source: bigint): boolean {
     return this.#bySource.has(nameOf({ source, urgent: false }));
+  }
+
+  /** Count behind which a source began here; 0 for an unknown one. */
+  beganAt(source: bigint, urgent: boolean): number {
+    return this.#bySource.get(nameOf({ source, urgent }))?.began ?? 0;
   }
 
   /** Count of a source's newest taken event; 0 for none. */

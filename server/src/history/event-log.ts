@@ -239,6 +239,11 @@ export class EventLog {
     return this.#runs[this.#indexOf(seq)];
   }
 
+  /** The kept runs from the one with this event on. */
+  *from(seq: number): Generator<LoggedRun> {
+    for (let i = this.#indexOf(seq); i < this.#runs.length; i++) yield this.#runs[i] as LoggedRun;
+  }
+
   #indexOf(seq: number): number {
     let [low, high] = [this.#head, this.#runs.length];
     while (low < high) {

@@ -1,5 +1,5 @@
 import { JechoError } from "@jecho/shared";
-import { encodeControl, FROM, type Place } from "@jecho/shared/internal";
+import { encodeControl, FROM, type Place, type Position } from "@jecho/shared/internal";
 import type { Connection } from "../connections/connection.ts";
 import type { Portions } from "../connections/portions.ts";
 import type { Channel } from "../delivery/channel.ts";
@@ -113,6 +113,12 @@ export class Replay {
   /** Ends of sources that are still to be told, in order, and the channel's number of ends when that was known. */
   #ends: SourceEnd[] = [];
   #endings = -1;
+  /**
+   * For a new consumer whose past takes longer: counts behind which raw sources begin for it, or Infinity once that was said. What the history forgets meanwhile is
+   * missing.
+   */
+  #begins: Map<string, number> | undefined;
+  readonly #isFeed: boolean;
   /** The newest events that are still to be sent. */
   #newest: Iterator<LoggedRun> | undefined;
   readonly #isOfKeys: boolean;
@@ -143,6 +149,7 @@ export class Replay {
     this.#number = number;
     this.#speed = beginning.speed;
     this.#seq = beginning.seq;
+    this.#isFeed = isFeed;
     this.#told = isFeed ? undefined : beginning.had;
     this.#newest = beginning.newest;
     this.#isOfKeys = history.log.retention.latest;
@@ -152,7 +159,44 @@ export class Replay {
 
   start(): void {
     this.#connection.replaying(this, true);
+    const isNew = !this.#isFeed && this.#told === undefined && this.#newest === undefined;
     this.pump();
+    if (isNew && !this.#ended) this.#watch();
+  }
+
+  /** Notes where each source's events begin that are still to be sent. */
+  #watch(): void {
+    const begins = new Map<string, number>();
+    for (const [lane, source] of this.#placed)
+      begins.set(nameOf(source, lane % 2 === 1), Number.POSITIVE_INFINITY);
+    for (const { frame, source, origin } of this.#history.log.from(this.#seq)) {
+      const name = nameOf(source, frame.isUrgent);
+      if (origin === 0n && !begins.has(name)) begins.set(name, frame.raised - 1);
+    }
+    for (const { source, urgent, raised } of this.#channel.lanes.counting()) {
+      const name = nameOf(source, urgent);
+      if (!begins.has(name)) begins.set(name, raised);
+    }
+    this.#begins = begins;
+    this.#told = this.#seq - 1;
+  }
+
+  /** Count behind which a raw source begins for the consumer; Infinity where that was said, or is of no interest. */
+  #beginningOf(source: bigint, urgent: boolean): number {
+    if (this.#begins === undefined) return Number.POSITIVE_INFINITY;
+    const name = nameOf(source, urgent);
+    const begins = this.#begins.get(name) ?? this.#channel.lanes.beganAt(source, urgent);
+    this.#begins.set(name, Number.POSITIVE_INFINITY);
+    return begins;
+  }
+
+  /** Says where a raw source begins of which nothing was sent, and which is further. */
+  #sayBeginning(position: Position): void {
+    if (position.origin !== 0n) return;
+    const begins = this.#beginningOf(position.source, position.urgent);
+    if (begins >= position.raised) return;
+    const beginning = { ...position, producer: 0, raised: BigInt(begins), agoMs: 0 };
+    this.#connection.sendBytes(encodeControl(beginning));
   }
 
   /** Sends the events that are due, as far as there is room. */
@@ -206,6 +250,12 @@ export class Replay {
   }
 
   #finish(): void {
+    if (this.#begins !== undefined && this.#told !== undefined) {
+      this.#tellEnds(this.#told, Number.POSITIVE_INFINITY);
+      // The live positions come next, and tell the rest.
+      const { lanes, nextSeq } = this.#channel;
+      for (const position of lanes.positions(this.#number, nextSeq - 1)) this.#sayBeginning(position);
+    }
     this.end();
     this.#level();
   }
@@ -227,8 +277,10 @@ export class Replay {
     if (endings !== this.#endings) this.#ends = this.#channel.endsBehind(told, this.#number);
     this.#endings = endings;
     const due = this.#ends.findIndex(end => end.seq >= seq);
-    for (const { position } of this.#ends.splice(0, due < 0 ? this.#ends.length : due))
+    for (const { position } of this.#ends.splice(0, due < 0 ? this.#ends.length : due)) {
+      this.#sayBeginning(position);
       this.#connection.sendBytes(encodeControl(position));
+    }
     this.#told = seq - 1;
   }
 
@@ -238,6 +290,7 @@ export class Replay {
     const lane = 2 * producer + (isUrgent ? 1 : 0);
     if (source !== 0n && this.#placed.get(lane) !== source) {
       this.#placed.set(lane, source);
+      const begins = origin === 0n ? this.#beginningOf(source, isUrgent) : Number.POSITIVE_INFINITY;
       this.#connection.sendBytes(
         encodeControl({
           kind: "Position",
@@ -245,7 +298,7 @@ export class Replay {
           producer,
           urgent: isUrgent,
           source,
-          raised: BigInt(raised - 1),
+          raised: BigInt(Math.min(raised - 1, begins)),
           origin,
           after: BigInt(after),
           through: BigInt(after),
@@ -270,4 +323,8 @@ export class Replay {
     }
     return present;
   }
+}
+
+function nameOf(source: bigint, urgent: boolean): string {
+  return `${source} ${urgent}`;
 }
