@@ -165,6 +165,8 @@ export function newOpening(): PromiseWithResolvers<never> {
 export function leaveConnection(installation: Installation): void {
   if (installation.number !== 0) installation.lastNumber = installation.number;
   installation.number = 0;
+  // A feed that was being opened ends with the connection; the modulator stays.
+  installation.opening = undefined;
   for (const lanes of [...installation.lanes.values(), ...installation.former]) lanes.address(0, 0);
   // Its output waits until the gateway tells the demand.
   installation.isTold = installation.own;

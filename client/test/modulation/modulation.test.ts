@@ -1,7 +1,7 @@
 import type { Modulator } from "@jecho/modulators";
 import { modulatorTable } from "@jecho/modulators/internal";
 import { ModulatorEnvironment } from "@jecho/modulators/node";
-import { errorCode, type } from "@jecho/shared";
+import { errorCode, JechoError, type } from "@jecho/shared";
 import { EventsFrame, encodeRun, type Install, type Instead, type Outgoing } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import { installOf, modulationIn } from "./modulation-in.ts";
@@ -229,5 +229,38 @@ test("DEL-7: modulators in others' stead that nobody asks for again go after the
   modulation.install({ ...withView, derived: 9 }, undefined);
   await expect.poll(() => installation?.number).toBe(9);
   expect(installation?.leaving).toBeUndefined();
+  await modulation.close();
+});
+
+test("DEL-7: a modulator whose feed is being opened when the connection breaks stays, and is taken up with its state", async () => {
+  const answers: Outgoing[] = [];
+  const unfed: string[] = [];
+  const feeds: PromiseWithResolvers<void>[] = [];
+  const modulation = modulationIn(events => new ModulatorEnvironment({ trusted: [FIFO] }, events), {
+    onAnswer: answer => answers.push(answer),
+    onFeed: () => {
+      const feed = Promise.withResolvers<void>();
+      feeds.push(feed);
+      return feed.promise;
+    },
+    onUnfed: name => unfed.push(name),
+  });
+  const asked = installOf({ source: FIFO });
+  modulation.install(asked, undefined);
+  await expect.poll(() => feeds.length).toBe(1);
+  const [first] = modulation.installed;
+  // At the second connection the feed is opened again when that breaks, too.
+  for (let connection = 1; connection <= 2; connection++) {
+    modulation.interrupted();
+    feeds.at(-1)?.reject(new JechoError("CONNECTION_LOST", "the connection broke"));
+    // Nobody asks for it again in the same turn.
+    await new Promise(resolve => setImmediate(resolve));
+    modulation.install(asked, undefined);
+    await expect.poll(() => feeds.length).toBe(connection + 1);
+  }
+  feeds.at(-1)?.resolve();
+  await expect.poll(() => answers.map(({ kind }) => kind)).toEqual(["Installed"]);
+  expect([...modulation.installed]).toEqual([first]);
+  expect(unfed).toEqual([]);
   await modulation.close();
 });
