@@ -2,7 +2,7 @@ import { randomInt } from "node:crypto";
 import { encodeForNow, type Modulator, type OpenObject } from "@jecho/shared/internal";
 import type { Connection } from "../connections/connection.ts";
 import { PacedAct } from "./pace.ts";
-import { hasUnread, type Told, WhenRead } from "./when-read.ts";
+import { hasUnread, type ToldProcess, WhenRead } from "./when-read.ts";
 
 /** Most versions of an object, and writes of a copy, handed on per second; of more, the newest ones. */
 const MOST_PER_SECOND = 1000;
@@ -15,7 +15,7 @@ export interface ObjectReader {
   readonly channel: { readonly number: number };
   readonly modulator: Modulator;
   /** Connections with the modulator installed, or the gateway that has such connections. */
-  connections(): Iterable<Told>;
+  connections(): Iterable<ToldProcess>;
   /** Whether all copies of this object that the channel's modulators read are lazy; true where there are none. */
   isLazy(object: string): boolean;
 }
@@ -171,7 +171,7 @@ export class GatewayObject {
   #frame: Uint8Array | undefined;
   readonly #pace = new PacedAct(MOST_PER_SECOND, () => this.#tellAll());
   /** Processes with modulators that have not read what they were sent before. */
-  readonly #late = new WeakMap<Told, WhenRead>();
+  readonly #late = new WeakMap<ToldProcess, WhenRead>();
 
   constructor(
     id: string,
@@ -326,7 +326,7 @@ export class GatewayObject {
   }
 
   #tellAll(): void {
-    const told = new Set<Told>();
+    const told = new Set<ToldProcess>();
     // Mostly the received bytes can be sent on.
     this.#tellUsers(this.#state, told, this.#frame);
     this.#tellUsers("", told);
@@ -334,7 +334,7 @@ export class GatewayObject {
   }
 
   /** Each process once, with the state where any modulator there has a copy that is not lazy; such ones come first. */
-  #tellUsers(state: string, told: Set<Told>, frame?: Uint8Array): void {
+  #tellUsers(state: string, told: Set<ToldProcess>, frame?: Uint8Array): void {
     let update = frame;
     for (const derived of this.users) {
       if (derived.isLazy(this.id) !== (state === "")) continue;
@@ -349,7 +349,7 @@ export class GatewayObject {
   }
 
   /** Whether the process is told the newest version by itself, once it has read what it was sent before. */
-  #waitsFor(connection: Told): boolean {
+  #waitsFor(connection: ToldProcess): boolean {
     const known = this.#late.get(connection);
     if (known === undefined && !hasUnread(connection)) return false;
     const late = known ?? new WhenRead(connection, () => this.#tellLate(connection));
@@ -358,7 +358,7 @@ export class GatewayObject {
     return true;
   }
 
-  #tellLate(connection: Told): void {
+  #tellLate(connection: ToldProcess): void {
     this.#late.delete(connection);
     const readers = [...this.users].filter(derived => [...derived.connections()].includes(connection));
     if (readers.length === 0) return;

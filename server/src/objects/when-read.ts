@@ -4,20 +4,20 @@ import type { Connection, SendsPast } from "../connections/connection.ts";
 const UNREAD_BYTES = 1 << 20;
 
 /** A process that is told what changes, or another gateway. */
-export type Told = Pick<Connection, "bufferedBytes" | "sendBytes" | "replaying">;
+export type ToldProcess = Pick<Connection, "bufferedBytes" | "sendBytes" | "replaying">;
 
 /** Whether so much waits for the process that it is told nothing newer. */
-export function hasUnread({ bufferedBytes }: Told): boolean {
+export function hasUnread({ bufferedBytes }: ToldProcess): boolean {
   return bufferedBytes > UNREAD_BYTES;
 }
 
 /** Tells a process the newest of what changes all the time: at once, or once it has read what it was sent before. */
 export class WhenRead implements SendsPast {
-  readonly #told: Told;
+  readonly #told: ToldProcess;
   readonly #tell: () => void;
   #waits = false;
 
-  constructor(told: Told, tell: () => void) {
+  constructor(told: ToldProcess, tell: () => void) {
     this.#told = told;
     this.#tell = tell;
   }

@@ -2,14 +2,26 @@ import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createGateway, createToken, createTokenKeys } from "@jecho/server";
-import { ERRORS } from "@jecho/shared";
+import { ERRORS, JechoError } from "@jecho/shared";
+import type { SharedState } from "@jecho/shared/internal";
 import { expect, onTestFinished, test } from "vitest";
+import type { Subject } from "../../src/access/subject.ts";
 import { Members } from "../../src/cluster/members.ts";
 import type { GatewayClusterOptions } from "../../src/cluster/open-interconnect.ts";
+import type { RemoteClient } from "../../src/cluster/remote-client.ts";
+import { RemoteClients, type RemoteHost } from "../../src/cluster/remote-clients.ts";
+import { json, readTrunk, sendTrunk, TO_EDGE, TO_HOME } from "../../src/cluster/trunk.ts";
 import { RawClient } from "../raw-client.ts";
 import { listed } from "./joined.ts";
 
 const OPTIONS = { limitBytes: 1 << 20, requestTimeoutMs: 60_000 };
+const broughtTo = (object: string, version: number, state: string): SharedState => ({
+  name: object,
+  object,
+  version,
+  state,
+  lazy: false,
+});
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i + 1);
 
 /** An address of keys: its first answer has none that anybody uses, and the second one, which waits to be told, the others. */
@@ -73,4 +85,40 @@ test("CON-6, CLU-1: what a client sends to a home that still checks its token wa
   const opened = await few.next("CopyUpdate");
   expect(opened).toMatchObject({ version: 1 });
   await few.isAlive();
+});
+
+test("CLU-1, RIGHT-4: an object's home takes what is brought when it has checked the token itself, of who may share it, and up to a bound", () => {
+  const came: RemoteClient[] = [];
+  const taken: SharedState[][] = [];
+  const told: number[] = [];
+  const carrier = {
+    waitingBytes: 0,
+    send: (parts: readonly Uint8Array[]) => void told.push(readTrunk(Buffer.concat(parts)).kind),
+    end: () => {},
+  };
+  const host: Partial<RemoteHost> = {
+    limits: { requestTimeoutMs: 1000, connectionQueueBytes: 0, waitingTotal: undefined as never },
+    opened: client => void came.push(client),
+    brings: (_, states) => void taken.push([...states]),
+    left: () => {},
+  };
+  const clients = new RemoteClients(carrier, host as RemoteHost);
+  const say = (kind: number, client: number, what: object): void => {
+    const to = { ...carrier, send: (parts: readonly Uint8Array[]) => clients.message(Buffer.concat(parts)) };
+    sendTrunk(to, kind, client, json(what));
+  };
+  for (const client of [1, 2]) say(TO_HOME.enters, client, { address: "7f000001", token: "", handover: "" });
+  say(TO_HOME.brings, 1, [broughtTo("a", 1, "{}")]);
+  say(TO_HOME.brings, 1, [broughtTo("b", 1, "{}")]);
+  expect(taken).toEqual([]);
+  const [first] = came;
+  const check = (_: string, object: string): void => {
+    if (object !== "a") throw new JechoError("RIGHT_MISSING", `lacks the right share:${object}`);
+  };
+  if (first !== undefined) first.subject = { check } as unknown as Subject;
+  first?.greeted();
+  expect(taken).toEqual([[broughtTo("a", 1, "{}")]]);
+  expect(told).toEqual([TO_EDGE.send]);
+  for (let i = 0; i < 17; i++) say(TO_HOME.brings, 2, [broughtTo("a", 1, "x".repeat(1 << 20))]);
+  expect(told.at(-1)).toBe(TO_EDGE.ends);
 });

@@ -1,22 +1,29 @@
-import { type Frame, type Modulator, parseMessage } from "@jecho/shared/internal";
+import { type Control, type Modulator, parseMessage } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
-import {
-  Connection,
-  type ConnectionLimits,
-  type ConnectionSocket,
-} from "../../src/connections/connection.ts";
+import type { Connection, SendsPast } from "../../src/connections/connection.ts";
 import { SharedObjects } from "../../src/objects/shared-objects.ts";
 
 /** A process, how much waits in its socket, and what it was sent. */
 function process() {
-  const sent: Frame[] = [];
+  const sent: Control[] = [];
   const state = { unreadBytes: 0 };
-  const send = (bytes: Uint8Array): number => {
-    parseMessage(bytes.slice(), frame => sent.push(frame));
-    return 1;
-  };
-  const socket = { getBufferedAmount: () => state.unreadBytes, send } as unknown as ConnectionSocket;
-  const connection = new Connection(socket, {} as ConnectionLimits);
+  const waiting = new Set<SendsPast>();
+  const connection = {
+    get bufferedBytes() {
+      return state.unreadBytes;
+    },
+    checkKeeping() {},
+    keep() {},
+    send: (frame: Control) => void sent.push(frame),
+    sendBytes(bytes: Uint8Array) {
+      parseMessage(bytes.slice(), frame => sent.push(frame as Control));
+      return true;
+    },
+    replaying: (one: SendsPast, is: boolean) => void (is ? waiting.add(one) : waiting.delete(one)),
+    drained(): void {
+      for (const one of [...waiting]) one.pump();
+    },
+  } as unknown as Connection;
   return {
     connection,
     state,

@@ -8,14 +8,8 @@ import {
 import { ERRORS } from "@jecho/shared";
 import type { Outgoing, SharedState } from "@jecho/shared/internal";
 import { expect, onTestFinished, test } from "vitest";
-import { Rights } from "../../src/access/rights.ts";
-import { Subject } from "../../src/access/subject.ts";
 import { Members } from "../../src/cluster/members.ts";
 import type { GatewayClusterOptions } from "../../src/cluster/open-interconnect.ts";
-import type { RemoteClient } from "../../src/cluster/remote-client.ts";
-import { RemoteClients, type RemoteHost } from "../../src/cluster/remote-clients.ts";
-import { json, readTrunk, sendTrunk, TO_EDGE, TO_HOME } from "../../src/cluster/trunk.ts";
-import { WaitingTotal } from "../../src/delivery/waiting.ts";
 import { RawClient } from "../raw-client.ts";
 import { listed } from "./joined.ts";
 
@@ -125,36 +119,3 @@ test.for([
     for (let i = 0; i < 10; i += 2) expect(await bring(there.slice(i, i + 2))).toBe("");
   },
 );
-
-test("CLU-1, RIGHT-4: an object's home takes what is brought when it has checked the token itself, of who may share it, and up to a bound", () => {
-  const came: RemoteClient[] = [];
-  const taken: SharedState[][] = [];
-  const told: number[] = [];
-  const carrier = {
-    waitingBytes: 0,
-    send: (parts: readonly Uint8Array[]) => void told.push(readTrunk(Buffer.concat(parts)).kind),
-    end: () => {},
-  };
-  const host: Partial<RemoteHost> = {
-    limits: { requestTimeoutMs: 1000, connectionQueueBytes: 0, waitingTotal: new WaitingTotal(0) },
-    opened: client => void came.push(client),
-    brings: (_, states) => void taken.push([...states]),
-    left: () => {},
-  };
-  const clients = new RemoteClients(carrier, host as RemoteHost);
-  const say = (kind: number, client: number, what: object): void => {
-    const to = { ...carrier, send: (parts: readonly Uint8Array[]) => clients.message(Buffer.concat(parts)) };
-    sendTrunk(to, kind, client, json(what));
-  };
-  for (const client of [1, 2]) say(TO_HOME.enters, client, { address: "7f000001", token: "", handover: "" });
-  say(TO_HOME.brings, 1, [brought("a", 1, "{}")]);
-  say(TO_HOME.brings, 1, [brought("b", 1, "{}")]);
-  expect(taken).toEqual([]);
-  const [first] = came;
-  if (first !== undefined) first.subject = new Subject("eve", new Rights(["share:a"]), 0);
-  first?.greeted();
-  expect(taken).toEqual([[brought("a", 1, "{}")]]);
-  expect(told).toEqual([TO_EDGE.send]);
-  for (let i = 0; i < 17; i++) say(TO_HOME.brings, 2, [brought("a", 1, "x".repeat(1 << 20))]);
-  expect(told.at(-1)).toBe(TO_EDGE.ends);
-});
