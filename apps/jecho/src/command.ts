@@ -11,7 +11,7 @@ import { addList } from "./list.ts";
 import { addTypes } from "./print-types.ts";
 import { addPub } from "./publish.ts";
 import { addReload } from "./reload.ts";
-import { type Screen, UsageError } from "./screen.ts";
+import { printable, type Screen, UsageError } from "./screen.ts";
 import { addSub } from "./subscribe.ts";
 import { addToken } from "./token.ts";
 import { addTop } from "./top.ts";
@@ -19,7 +19,7 @@ import { addTop } from "./top.ts";
 const stop = new AbortController();
 const screen: Screen = {
   out: process.stdout,
-  note: line => void process.stderr.write(`${line}\n`),
+  note: line => void process.stderr.write(`${printable(line)}\n`),
   signal: stop.signal,
 };
 
@@ -97,7 +97,7 @@ try {
   if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
   else if (!stop.signal.aborted) {
     const code = error instanceof JechoError ? `${error.code}: ` : "";
-    console.error(`jecho: ${code}${(error as Error).message}`);
+    console.error(printable(`jecho: ${code}${(error as Error).message}`));
     const command = program.commands.find(one => one.name() === first);
     if (error instanceof UsageError && command !== undefined) console.error(helpOf(command));
     process.exitCode = error instanceof UsageError ? 2 : 1;

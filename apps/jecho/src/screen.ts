@@ -11,6 +11,11 @@ export interface Screen {
   readonly signal: AbortSignal;
 }
 
+/** A line with spaces for what would move a terminal's cursor, or tell it something: others' words may be in it. */
+export function printable(line: string): string {
+  return line.replace(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]+/gu, " ");
+}
+
 /** Options of commands that meet a gateway. */
 export interface GatewayAnswering {
   readonly gateway?: string;
