@@ -190,7 +190,10 @@ export class GatewayConsumer {
 
   #take(next: GatewayConsumerState, before: GatewayConsumerState): void {
     const { connection, manager, channel, derived, feed } = this;
-    if (isPresent(next) && !isPresent(before)) connection.addConsumer(this);
+    if (isPresent(next) && !isPresent(before)) {
+      connection.addConsumer(this);
+      manager.names.registerConsumer(this);
+    }
     if (isOpen(next) && !isOpen(before)) manager.opened(this);
     switch (next.is) {
       case "installing":
@@ -234,7 +237,9 @@ export class GatewayConsumer {
       default:
     }
     if (isOpen(before) && !isOpen(next)) manager.closed(this);
-    if (isPresent(before) && !isPresent(next)) connection.removeConsumer(this);
+    if (!isPresent(before) || isPresent(next)) return;
+    connection.removeConsumer(this);
+    manager.names.forgetConsumer(this);
   }
 }
 

@@ -69,6 +69,7 @@ export class NameServer {
   /** Channels and derived channels. */
   readonly #channels: NumberTable<Channel>;
   readonly #producers: NumberTable<GatewayProducer>;
+  readonly #consumers: NumberTable<GatewayConsumer>;
   readonly #numbers: Numbers;
   readonly #endpoints: Numbers;
   /** Random, so that a gateway that was started again does not continue its predecessor's numbering by chance. */
@@ -88,9 +89,10 @@ export class NameServer {
     index?: number,
   ) {
     this.#numbers = new Numbers(index, number => this.#channels.get(number) !== undefined);
-    this.#endpoints = new Numbers(index, number => this.#producers.get(number) !== undefined);
+    this.#endpoints = new Numbers(index, number => this.hasEndpoint(number));
     this.#channels = new NumberTable(this.#numbers.first);
     this.#producers = new NumberTable(this.#endpoints.first);
+    this.#consumers = new NumberTable(this.#endpoints.first);
     this.keeping = {
       ...keeping,
       budget: new HistoryBudget(limits.historyTotalBytes, () => this.#logs(), counts),
@@ -182,6 +184,12 @@ export class NameServer {
     return this.#numbers.next();
   }
 
+  /** Whether a producer, a consumer, or a copy of a shared object has this number. */
+  hasEndpoint(number: number): boolean {
+    const endpoint = this.#producers.get(number) ?? this.#consumers.get(number);
+    return endpoint !== undefined || this.#objects.hasCopy(number);
+  }
+
   /** A number that no endpoint has. */
   newEndpoint(): number {
     return this.#endpoints.next();
@@ -197,6 +205,14 @@ export class NameServer {
   forgetProducer({ number, manager, outlet }: GatewayProducer): void {
     this.#producers.delete(number);
     if (outlet === undefined) this.owners.left(manager.name);
+  }
+
+  registerConsumer(consumer: GatewayConsumer): void {
+    this.#consumers.set(consumer.number, consumer);
+  }
+
+  forgetConsumer({ number }: GatewayConsumer): void {
+    this.#consumers.delete(number);
   }
 
   /** The producer with this number, whose connection that is. */

@@ -226,6 +226,11 @@ export class SharedObjects {
     if (copy?.object.masterCopy?.connection === master) copy.object.taken(copy, write);
   }
 
+  /** Whether a copy has this number. */
+  hasCopy(number: number): boolean {
+    return this.#byNumber.has(number);
+  }
+
   /** Closes a copy. */
   close(connection: Connection, number: number): boolean {
     const copy = this.#copies.get(connection)?.get(number);
