@@ -198,7 +198,7 @@ export class NameServer {
   registerProducer(producer: GatewayProducer): void {
     const { number, manager, connection, outlet } = producer;
     this.#producers.set(number, producer);
-    // Who publishes behind a channel may have the right to no more than that.
+    // A producer behind the channel may have the right to no more than that.
     if (outlet === undefined) this.owners.entered(manager.name, connection.subject ?? ANYBODY);
   }
 

@@ -133,7 +133,7 @@ export class GatewayOpenings {
     }
     if (outlet === undefined) {
       manager.unmade.begins(producer);
-      // What is kept of a channel is its own producers' to say.
+      // The channel's own producers alone say what is kept of it.
       const { history, key } = frame;
       const wanted = retentionOf(history, key, this.#names.keeping.historyBytes);
       manager.retain(wanted, key, history?.onDemand === false);

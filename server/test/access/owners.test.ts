@@ -72,7 +72,7 @@ test("RIGHT-10: who publishes behind a channel alone comes to own nothing", asyn
   using sim = await enter(gateway, "sim");
   expect(await publishes(eve, "a#hot")).toBeUndefined();
   expect(await publishes(sim, "a")).toBeUndefined();
-  // Its end is no end of the owner's producer.
+  // The end of that producer is none of the owner's.
   eve[Symbol.dispose]();
   await expect.poll(() => gateway.stats().connections).toBe(1);
   using other = await enter(gateway, "eve");
