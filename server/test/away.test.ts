@@ -61,7 +61,7 @@ test("DEL-5: for who was cut off producers go on, though another subject says th
   using back = await enter(gateway, "ana", "subscribe:a");
   back.say({ kind: "OpenConsumer", request: 1, channel: "a", schema, from: resume(epoch, seq) });
   expect(await back.next("ConsumerOpened")).toMatchObject({ recovered: true, missing: 0n });
-  // Its own return ends the waiting.
+  // The return of the same subject's consumer ends the waiting.
   sim.frames.length = 0;
   back[Symbol.dispose]();
   expect(await sim.next("Demand")).toMatchObject({ channel, consumers: 0 });
