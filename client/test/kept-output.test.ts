@@ -1,7 +1,7 @@
 import { connect, type EventPlace, type Session, type SubscribeOptions } from "@jecho/client";
 import { startCutter } from "@jecho/e2e/cutter";
 import { expect, inject, test } from "vitest";
-import { Inbox, PATIENT, type Rig, startRig, Tick, whenState } from "./rig.ts";
+import { Inbox, numbersOf, PATIENT, type Rig, startRig, Tick, whenState } from "./rig.ts";
 
 const QUICK = { place: inject("place"), backoff: { firstMs: 10, mostMs: 50 } };
 
@@ -228,6 +228,43 @@ test.each([
     expect(away.missed.all).toEqual([]);
   },
 );
+
+test("HIST-7: who goes on at a place gets what its modulator made for nobody, as it went on for one behind it alone", async () => {
+  await using rig = await startRig();
+  const producer = await rig
+    .session()
+    .channel("a", Tick)
+    .produce({ history: { events: 1000 } });
+  const [inbox, missed] = [new Inbox<number>(), new Inbox<number>()];
+  const subscribe = (from?: EventPlace) =>
+    rig
+      .session()
+      .channel("a", Tick)
+      .subscribe(({ n }) => inbox.put(n), {
+        modulator: EVEN,
+        as: "even",
+        onMissed: ({ events }) => missed.put(events),
+        ...(from && { from }),
+      });
+  const raise = (first: number, last: number): void => {
+    for (let n = first; n <= last; n++) producer.publish({ n, note: "" });
+  };
+  const first = await subscribe();
+  const fourth = { source: EVEN.source.replace("% 2", "% 4") };
+  const behind = await numbersOf(rig, "a#even", Tick, { modulator: fourth });
+  raise(1, 10);
+  await inbox.take(5);
+  await behind.take(2);
+  const { place } = first;
+  await first.close();
+  await expect.poll(() => producer.demand.derived[0]?.consumers).toBe(0);
+  raise(11, 20);
+  await behind.take(5);
+  await subscribe(place);
+  raise(21, 30);
+  expect(await inbox.take(15)).toEqual(Array.from({ length: 15 }, (_, i) => 2 * (i + 1)));
+  expect(missed.all).toEqual([]);
+});
 
 test("HIST-7: the next modulator of a consumer that was away comes behind what came meanwhile", async () => {
   await using rig = await startRig({ resumeWindowMs: 50 });

@@ -87,6 +87,8 @@ export class Past implements InputTaker, OwnPast {
   readonly #begins = new Map<string, number>();
   /** Output of the derived channel that the modulator here is to make again. */
   readonly #remade: (PastEnd & { readonly source: TrackedSource; readonly origin: TrackedSource })[] = [];
+  /** Sources of the derived channel that have said where they begin. */
+  readonly #met = new Set<string>();
   /** Last event of each raw source that the modulator here was given. */
   readonly #reached = new Map<string, number>();
   /** Raw sources of producers in this process. */
@@ -195,11 +197,13 @@ export class Past implements InputTaker, OwnPast {
 
   begins(at: PastEnd): void {
     const { source, origin } = at.of ?? {};
-    if (source === undefined || origin === undefined || this.#begins.has(origin.name)) return;
+    if (source === undefined || origin === undefined || this.#met.has(source.name)) return;
     const { lanes } = this.#parts;
     // The gateway sends what was made elsewhere.
     if (this.isOwed && !this.#isAll && !lanes.has(source.id)) return;
+    this.#met.add(source.name);
     if (this.isOwed) this.#remade.push({ source, origin, ...at });
+    if (this.#begins.has(origin.name)) return;
     this.#begins.set(origin.name, at.through);
     // This process's own events come with the kept ones, or not at all.
     if (lanes.has(origin.id)) this.#own.add(origin.name);

@@ -23,6 +23,8 @@ interface GatewayLane extends SourceCount {
   readonly began: number;
   /** Whether the producer is here and sends its events. */
   live: boolean;
+  /** Whether the producer is here and sends none, as nobody wants them. */
+  rests: boolean;
   /** Sequence number of the channel's newest event when this count last changed; -1 for a change at an earlier gateway. */
   seq: number;
   /** Whether its newest events were never sent, or a gap is not told by any of them: its end then has no sequence number, and listeners only know it if told. */
@@ -82,6 +84,7 @@ export class GatewayLanes {
         producer: 0,
         began: lane.raised,
         live: false,
+        rests: false,
         seq: -1,
         isUnsent: false,
         isOver: true,
@@ -112,6 +115,7 @@ export class GatewayLanes {
       const present = {
         began: raised,
         live: true,
+        rests: false,
         isUnsent: raised > 0 || through > 0,
         isOver: false,
         endedAt: 0,
@@ -139,6 +143,7 @@ export class GatewayLanes {
     this.#newest = undefined;
     lane.producer = producer;
     lane.live = true;
+    lane.rests = false;
     lane.isOver = false;
     this.#byProducer.set(number, lane);
     // A producer that comes back states its former position; the lane may account for more.
@@ -217,7 +222,7 @@ export class GatewayLanes {
       if (lane?.isOver !== true || (lane.by ?? by) !== by) continue;
       this.#gone?.delete(nameOf(lane));
       this.#newest = undefined;
-      Object.assign(lane, { producer, isOver: false, endedAt: 0, awaited: 0 });
+      Object.assign(lane, { producer, rests: false, isOver: false, endedAt: 0, awaited: 0 });
       this.#byProducer.set(numberOf(producer, urgent), lane);
     }
   }
@@ -248,19 +253,21 @@ export class GatewayLanes {
 
   /**
    * For a derived channel: whether the output right behind the place in one of these raw sources, by name, has neither come nor is to come. A modulator that has not said
-   * yet where it goes on may go on there.
+   * yet where it goes on may go on there, but one that goes on for others alone has gone on.
    *
    * @param raw the lanes of the channel itself
    */
   lacks(places: ReadonlyMap<string, number>, raw: GatewayLanes): boolean {
     const whole = new Set<string>();
     const heard = new Set<string>();
-    for (const { origin, urgent, after, through, live } of this.#bySource.values()) {
+    for (const { origin, urgent, after, through, live, rests } of this.#bySource.values()) {
       const name = nameOf({ source: origin, urgent });
       const place = places.get(name);
       if (place === undefined) continue;
-      if (live) heard.add(name);
-      if (after <= place && (live || through >= place)) whole.add(name);
+      const hasGoneOn = rests && through < raw.raisedOf(origin, urgent);
+      if (live || hasGoneOn) heard.add(name);
+      const reaches = hasGoneOn ? through > place : through >= place;
+      if (after <= place && (live || reaches)) whole.add(name);
     }
     for (const name of places.keys())
       if (!whole.has(name) && (heard.has(name) || raw.#bySource.get(name)?.live !== true)) return true;
@@ -305,6 +312,7 @@ export class GatewayLanes {
     const counts = { began: raised, raised, origin: source, after: raised, through: raised };
     const state = {
       live: false,
+      rests: false,
       isUnsent: true,
       isOver: true,
       endedAt,
@@ -332,7 +340,7 @@ export class GatewayLanes {
     if ((known?.by ?? by) !== by) return undefined;
     const began = known?.began ?? end.raised;
     const counts = { began, origin: 0n, after: 0, through: 0, keptAt: known?.keptAt ?? 0 };
-    const state = { live: false, isUnsent: true, isOver: true, awaited: 0, endedAt: 0 };
+    const state = { live: false, rests: false, isUnsent: true, isOver: true, awaited: 0, endedAt: 0 };
     const lane = { seq, by, ...counts, ...state, ...end };
     this.#bySource.set(nameOf(lane), lane);
     this.#forgetLater(lane);
@@ -348,7 +356,17 @@ export class GatewayLanes {
 
   /** Marks producers without listeners: they do not send their events, and tell their positions when somebody listens again. */
   rest(isMeant: (producer: number) => boolean): void {
-    for (const lane of this.#byProducer.values()) if (isMeant(lane.producer)) lane.live = false;
+    for (const lane of this.#byProducer.values()) {
+      if (!isMeant(lane.producer)) continue;
+      lane.live = false;
+      lane.rests = true;
+    }
+  }
+
+  /** Whether there is a producer whose events nobody wanted lately. */
+  get areResting(): boolean {
+    for (const { rests } of this.#byProducer.values()) if (rests) return true;
+    return false;
   }
 
   /** The counts of modulators' output. */

@@ -466,7 +466,9 @@ function isLacking(
   const { channel: base } = manager;
   if (from?.from === FROM.time)
     return channel.past === undefined || (!recovered && reachesFurther(base, channel));
-  if (from?.from !== FROM.resume || recovered || base.history === undefined) return false;
+  if (from?.from !== FROM.resume || base.history === undefined) return false;
+  // All that came of its modulator is kept; but that may have gone on while nobody wanted what it made.
+  if (recovered && !channel.lanes.areResting) return false;
   // A modulator in a producer's stead goes on at the consumers' places itself, and one behind another has no past.
   if (derived === undefined || derived.parent !== undefined || derived.placements.isInstead) return false;
   const { log } = base.history;
