@@ -68,6 +68,7 @@ test("F18: the log says who did what on which channel, as lines of JSON, and has
   ]);
   expect(about("refused")).toMatchObject([
     { level: "info", connection: 1, subject: "ana", channel: "weather/theirs", code: "RIGHT_MISSING" },
+    { level: "info", code: "TOKEN_INVALID" },
   ]);
   const done = about("done").map(({ frame, channel, subject }) => ({ frame, channel, subject }));
   expect(done).toContainEqual({ frame: "OpenProducer", channel: "weather/mine", subject: "ana" });
