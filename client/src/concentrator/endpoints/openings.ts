@@ -329,7 +329,7 @@ export class Openings {
     if (consumer?.state.is !== "replaying" || consumer.state.replay !== replay) return;
     const { channelNumber, epoch, change } = consumer.state;
     consumer.become({ is: "live", number, channelNumber, epoch, change });
-    this.#flow.listens(channelNumber);
+    this.#flow.entered(consumer);
     consumer.isOwedNewest = false;
     // Nobody is sent a past who is not owed it.
     this.#listens(consumer, true);

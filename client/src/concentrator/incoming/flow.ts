@@ -74,17 +74,12 @@ export class Flow implements ConsumerIndexes {
     } else if (this.#newest.delete(consumer) && this.#newest.size === 0) this.#stopPacing();
   }
 
-  /** A consumer has come to its channel. It may have to leave again at once. */
+  /** A consumer has come to its channel, or has had its past. It may have to leave again at once. */
   entered(consumer: ConsumerEndpoint): void {
     const { channelNumber, isPaused, isStalled } = consumer;
     if (channelNumber === undefined) return;
     if (isPaused || isStalled) this.#tell(channelNumber);
     else this.#tellIfWaiting(channelNumber);
-  }
-
-  /** A consumer has had its past, and listens from now on: what was told of the channel before was of no listener. */
-  listens(channel: number): void {
-    if (this.#waiting.delete(channel)) this.#tell(channel);
   }
 
   /** A consumer has left this channel: its remaining consumers decide whether its events wait. */
@@ -115,7 +110,8 @@ export class Flow implements ConsumerIndexes {
    * place.
    */
   #tell(channel: number): void {
-    const members = this.#routes.membersOf(channel);
+    // Who still has its past is sent nothing else, and the gateway knows no listener of whom that could be true.
+    const members = this.#routes.membersOf(channel).filter(({ state }) => state.is !== "replaying");
     const consumers = members.length;
     let newest = 0;
     let isPaused = false;

@@ -395,7 +395,7 @@ export class EndpointModel {
       equal(`an empty set`, this.#index.producersOf(channel)?.size === 0, false);
       this.#checkFlow(
         channel,
-        present.filter(isConsumer).filter(it => it.open?.channelNumber === channel),
+        present.filter(isConsumer).filter(it => it.open?.is === "live" && it.channelNumber === channel),
       );
     }
     same("published", new Set(this.#published.keys()), published);
