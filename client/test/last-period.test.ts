@@ -70,7 +70,7 @@ describe.each(PLACES)("at the %s", at => {
       await (how === "by themselves"
         ? Promise.all(producers.map(producer => producer.close()))
         : session.close());
-      // What comes of the next one is behind all that was made of these.
+      // Output of the next one's events is behind all that was made of these.
       const next = await rig.session(rig.producing).channel("a", Tick).produce();
       await expect.poll(() => next.demand.total).toBe(1);
       next.publish({ n: 100, note: "" });

@@ -150,7 +150,7 @@ test("SLOW-1: whose last producer of a channel goes while that one is to wait ma
   heedless.say({ kind: "CloseEndpoint", endpoint: producer });
   expect(await heedless.next("Flow")).toMatchObject({ derived: channel, ready: true });
   expect(gateway.stats().blocking).toBe(1);
-  // Who is back has to wait as before.
+  // A producer that is back has to wait as before.
   heedless.say({ kind: "OpenProducer", request: 3, channel: "a", schema: NOTHING });
   expect(await heedless.next("Flow")).toMatchObject({ derived: channel, ready: false });
   stuck.say({ kind: "Flow", derived: channel, ready: true });

@@ -117,7 +117,7 @@ export class Listener {
   }
 }
 
-/** What consumers of these policies, one at least, have together. */
+/** The policy that consumers with these policies, one at least, have together. */
 function sharedBy(policies: readonly QueuePolicy[]): QueuePolicy {
   return policies.reduce((one, other) => ({
     whenFull: KEEPING.indexOf(other.whenFull) < KEEPING.indexOf(one.whenFull) ? other.whenFull : one.whenFull,

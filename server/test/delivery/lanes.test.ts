@@ -110,7 +110,7 @@ test("HIST-7: a derived channel lacks what was raised behind a place where neith
   derived.leave(1);
   derived.place({ ...position(8, 0, 2), origin: 9n, after: 80n, through: 80n }, 0, "");
   expect([60, 61, 79, 80, 90].map(lacks)).toEqual([false, true, true, false, false]);
-  // What it has made since nobody wanted that was not sent.
+  // Output that was made while nobody wanted it was not sent.
   derived.rest(() => true);
   expect(derived.areResting).toBe(true);
   expect([79, 80].map(lacks)).toEqual([true, true]);

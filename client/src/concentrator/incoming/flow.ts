@@ -110,7 +110,7 @@ export class Flow implements ConsumerIndexes {
    * place.
    */
   #tell(channel: number): void {
-    // Who still has its past is sent nothing else, and the gateway knows no listener of whom that could be true.
+    // A consumer that still has its past is sent nothing else: at the gateway it is no listener yet.
     const members = this.#routes.membersOf(channel).filter(({ state }) => state.is !== "replaying");
     const consumers = members.length;
     let newest = 0;
