@@ -458,7 +458,7 @@ function lengthBeside({ parameters, key, capabilities, objects }: Modulator): nu
 
 /** Whether a consumer makes the past itself, since the channel keeps more of it than of the output of the consumer's modulator (HIST-7). */
 function isLacking(
-  { channel, derived, manager, terms }: GatewayConsumer,
+  { channel, connection, derived, manager, terms }: GatewayConsumer,
   from: Place | undefined,
   { recovered }: Beginning,
   sources: readonly SourcePlace[],
@@ -469,13 +469,16 @@ function isLacking(
   if (from?.from !== FROM.resume || base.history === undefined) return false;
   // All that came of its modulator is kept; but that may have gone on while nobody wanted what it made.
   if (recovered && !channel.lanes.areResting) return false;
-  // A modulator in a producer's stead goes on at the consumers' places itself, and one behind another has no past.
-  if (derived === undefined || derived.parent !== undefined || derived.placements.isInstead) return false;
+  // One behind another has no past.
+  if (derived === undefined || derived.parent !== undefined) return false;
   const { log } = base.history;
   const behind = log.behind(
     sources.map(one => (one.origin === 0n ? one : { ...one, source: one.origin, raised: one.through })),
   );
-  if (behind === undefined || !channel.lanes.lacks(behind.sources, base.lanes)) return false;
+  if (behind === undefined) return false;
+  // What runs in a producer's stead goes on at the consumer's place in that one's events; of others, the consumer's process has what comes.
+  const isUnnamed = derived.placements.isOwn(connection) && [...behind.sources.values()].includes(0);
+  if (!isUnnamed && !channel.lanes.lacks(behind.sources, base.lanes)) return false;
   // Whoever has its events filtered is not sent all of them at once because it was away.
   const { limitBytes } = terms.queue;
   return log.bytesFrom(behind.seq, limitBytes) <= limitBytes;

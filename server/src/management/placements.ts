@@ -323,13 +323,6 @@ export class Placements {
     return maker !== undefined && maker !== producing;
   }
 
-  /** Whether it runs in the stead of any producing process. */
-  get isInstead(): boolean {
-    for (const { state } of this.#installations.values())
-      if (state.is === "gateway" || state.is === "consumers") return true;
-    return false;
-  }
-
   /** Whether the connection runs it for all consumers, or was asked to. */
   isMaker(connection: Connection): boolean {
     return this.isAtProducer(connection) || this.makers().has(connection);
