@@ -41,8 +41,7 @@ describe.each(PLACES)("modulators at the %s", at => {
     await using the = await startAt(at);
     const [first, second] = [await the.produce(), await the.produce()];
     const consumer = await the.subscribe();
-    for (const producer of [first, second])
-      await expect.poll(() => producer.demand.total).toBeGreaterThan(1);
+    for (const producer of [first, second]) await expect.poll(() => producer.demand.total).toBeGreaterThan(1);
     for (let n = 1; n <= 10; n++) first.publish({ n, note: "" });
     await the.inbox.take(5);
     const { place } = consumer;
