@@ -48,6 +48,10 @@ test("what is no handler, no modulator, no place and no policy is refused where 
     code: "ARGUMENT_INVALID",
     message: expect.stringContaining("drop-oldest"),
   });
+  await expect(produce({ key: "nota" })).rejects.toMatchObject({
+    code: "ARGUMENT_INVALID",
+    message: 'key is "nota", which is no field of Tick with a number or a text; did you mean "note"?',
+  });
 });
 
 test("what is no address, no place, no type and no name is refused where it is given", async () => {

@@ -24,6 +24,7 @@ test.each<[options: unknown, message: string]>([
   [{ tokens: { keys: "keys.pub", clockSkewMs: -1 } }, "tokens.clockSkewMs is -1"],
   [{ tls: { keyFile: "key.pem" } }, "no key and certificate that can be used"],
   [{ auditFile: "/there/is/none" }, "the audit log cannot be written"],
+  [{ log: () => {} }, 'log has no function "debug"; an object with debug, info, warn, error is wanted'],
   [{ host: "0.0.0.0" }, "without keys for tokens whoever does may do anything"],
   [{ host: "::" }, "without keys for tokens whoever does may do anything"],
   [{ host: "127.evil.example" }, "without keys for tokens whoever does may do anything"],

@@ -14,7 +14,7 @@ export interface ProduceOptions {
   readonly signal?: AbortSignal;
   /** History that the gateway keeps of this channel; none by default. */
   readonly history?: HistoryOptions;
-  /** The name of a field: of events with the same value in it only the newest matters, to `latest` history and queues. Default: none. */
+  /** The name of a field with a number or a text: of events with the same value in it only the newest matters, to `latest` history and queues. Default: none. */
   readonly key?: string;
 }
 

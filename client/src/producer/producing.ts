@@ -1,4 +1,5 @@
-import { JechoError } from "@jecho/shared";
+import { JechoError, type Type } from "@jecho/shared";
+import { suggestion } from "@jecho/shared/internal";
 import type { EventChannel } from "../channel/channel.ts";
 import type { EndpointSession, Opener } from "../channel/opener.ts";
 import { historyOf } from "../options/open-options.ts";
@@ -43,6 +44,7 @@ export class Producing implements ProducerSession {
         error => session.failed(error),
       );
     session.status.checkUsable();
+    checkKey(key, channel.type);
     // The memory of a queue depends on where its other side is.
     await session.port.settled;
     session.status.checkUsable();
@@ -91,4 +93,18 @@ export class Producing implements ProducerSession {
     }
     await this.#session.taken();
   }
+}
+
+/** Refuses a key by which events could not be told apart: all of them would count as one. */
+function checkKey(key: string, type: Type | undefined): void {
+  if (key === "" || type === undefined) return;
+  const fields = type.fields.filter(
+    ({ kind, isVector, fields }) => !isVector && kind !== "union" && fields.length === 0,
+  );
+  const names = fields.map(({ name }) => name);
+  if (!names.includes(key))
+    throw new JechoError(
+      "ARGUMENT_INVALID",
+      `key is "${key}", which is no field of ${type.name} with a number or a text; ${suggestion(key, names)}`,
+    );
 }

@@ -12,7 +12,7 @@ import {
   type SettingName,
   settingOf,
 } from "../configuration/settings.ts";
-import type { GatewayLog } from "../operations/gateway-log.ts";
+import { type GatewayLog, LOG_LEVELS } from "../operations/gateway-log.ts";
 import type { OperationsOptions } from "../operations/operations-server.ts";
 import type { TlsOptions } from "../web/certificate.ts";
 import type { WebServerName } from "../web/web-server.ts";
@@ -117,7 +117,7 @@ export interface GatewayOptions extends GatewayLimits {
   readonly cluster?: GatewayClusterOptions;
   /** A port of its own where `/healthz`, `/readyz` and `/metrics` are answered; none by default. */
   readonly operations?: OperationsOptions;
-  /** The log for what an operator should know; none by default. */
+  /** Where what an operator should know is said: `console`, or a logger such as pino's; nowhere by default. */
   readonly log?: GatewayLog;
 }
 
@@ -156,11 +156,21 @@ export function checkGatewayOptions(options: GatewayOptions): void {
   for (const origin of origins) checkOrigin(origin);
   for (const host of hosts) checkHost(host);
   checkOwners(options);
+  checkLog(options);
   if (options.historyFile !== undefined && options.cluster !== undefined && "nats" in options.cluster)
     throw new JechoError(
       "ARGUMENT_INVALID",
       "gateways joined by NATS keep no history in a file: ask for durable histories, which NATS keeps",
     );
+}
+
+function checkLog({ log }: GatewayOptions): void {
+  for (const level of LOG_LEVELS)
+    if (log !== undefined && typeof log?.[level] !== "function")
+      throw new JechoError(
+        "ARGUMENT_INVALID",
+        `log has no function "${level}"; an object with ${LOG_LEVELS.join(", ")} is wanted, such as console or a logger of pino`,
+      );
 }
 
 function checkOwners({ owners, tokens }: GatewayOptions): void {
