@@ -46,3 +46,14 @@ export default class extends FifoModulator {
     bytes: 0,
   });
 });
+
+test("a modulator that says another type than the events' is explained by what does not fit", () => {
+  const source = `import { FifoModulator } from "jecho:moe";
+export default class extends FifoModulator {
+  static input = { name: "Reading", description: { station: "string" } };
+}`;
+  expect(explainModulator({ source }, Reading)).toMatchObject({
+    isCompiled: false,
+    why: expect.stringMatching(/^it reads no event of Reading, as static input says another type: .*station/),
+  });
+});

@@ -1,6 +1,7 @@
 /** Modulator that `jecho sub` has run on events before they are sent, and where it runs. */
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { Script } from "node:vm";
 import { type Modulator, modulatorFrom, modulatorFromFile, type Placement, type Type } from "@jecho/client";
 import { UsageError } from "./screen.ts";
 
@@ -35,6 +36,19 @@ export function inExpression(text: string, expression: string): string {
     if (at > lines) return "(at the end of the expression)";
     return `(${lines > 1 ? `line ${at}, ` : ""}column ${column} of the expression)`;
   });
+}
+
+/**
+ * Reads an expression, without evaluating it: where nobody produces yet, nobody else would say that it is none.
+ *
+ * @throws UsageError
+ */
+export function checkExpression(expression: string): void {
+  try {
+    new Script(`"use strict"; event => (\n${expression}\n)`);
+  } catch (error) {
+    throw new UsageError(`--where takes an expression of JavaScript: ${(error as Error).message}`);
+  }
 }
 
 /**

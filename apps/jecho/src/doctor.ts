@@ -1,7 +1,7 @@
-import { readFile } from "node:fs/promises";
-import { type Command, Option } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import { modulatorsHere, type SelfTest } from "./doctor-here.ts";
 import { gatewayThere } from "./doctor-there.ts";
+import { readToken } from "./meet.ts";
 import { type GatewayAnswering, type Screen, withGateway } from "./screen.ts";
 
 /** One thing that was looked at. */
@@ -29,7 +29,10 @@ export function addDoctor(program: Command, screen: Screen, start: SelfTest): vo
       "Looks at this machine (Node, the gateway's server, modulators) and at a gateway: its name, port, TLS, what is in front of it, origins, the clock and the token. Exit status 1 if something fails.",
     )
     .addOption(
-      new Option("--origin <ORIGIN>", "of pages that are to connect there, as http://localhost:5173"),
+      new Option(
+        "--origin <ORIGIN>",
+        "of pages that are to connect there, as http://localhost:5173",
+      ).argParser(originOf),
     )
     .option("--json", "each finding as a line of JSON");
   withGateway(command, "that it is to have").action(async (options: DoctorOptions) => {
@@ -40,11 +43,18 @@ export function addDoctor(program: Command, screen: Screen, start: SelfTest): vo
     };
     tell(nodeHere());
     await modulatorsHere(start, tell);
-    const token = options.token === undefined ? undefined : (await readFile(options.token, "utf8")).trim();
+    const token = options.token === undefined ? undefined : await readToken(options.token);
     if (token !== undefined) tell(tokenHere(token, Date.now()));
     await gatewayThere({ ...options, token }, tell);
     if (failures > 0) process.exitCode = 1;
   });
+}
+
+/** Reads the origin of a page, as browsers say it. */
+function originOf(text: string): string {
+  const origin = URL.canParse(text) ? new URL(text).origin : "null";
+  if (origin === "null") throw new InvalidArgumentError("An origin is like http://localhost:5173.");
+  return origin;
 }
 
 const MARKS = { ok: "ok      ", warning: "warning ", failure: "FAILURE " } as const;

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { connect, JechoError, type Session } from "@jecho/client";
+import { UsageError } from "./screen.ts";
 
 const PATIENCE_MS = 10_000;
 
@@ -18,6 +19,7 @@ interface Meeting {
  * Does something in a session with the gateway that the option says, or a channel's full name, or the one on this machine.
  * Where nobody answers at once, that is noted.
  *
+ * @throws UsageError where the token cannot be read
  * @throws JechoError `TIMED_OUT` where nobody answers there, `CHANNEL_ELSEWHERE` where nobody says the address of the gateway that the name is of
  */
 export async function meet(
@@ -26,10 +28,12 @@ export async function meet(
 ): Promise<void> {
   const [, named = "", at] = /^jecho:\/\/([^/]+)\/[^?#]*(?:\?at=([^#]+))?/.exec(channel) ?? [];
   const address = gateway ?? at ?? (/^[^~]/.test(named) ? named : "localhost:8080");
+  // It is read anew for each connection, and may have been replaced by then.
+  if (token !== undefined) await readToken(token);
   const session = connect(address, {
     name: "jecho",
     place: "here",
-    ...(token !== undefined && { token: async () => (await readFile(token, "utf8")).trim() }),
+    ...(token !== undefined && { token: () => readToken(token) }),
   });
   let isNoted = false;
   const stop = session.onStatus(({ state, error }) => {
@@ -49,5 +53,14 @@ export async function meet(
     throw new JechoError("TIMED_OUT", `no gateway answers at ${address}${why ? `: ${why.message}` : ""}`);
   } finally {
     await session.close();
+  }
+}
+
+/** @throws UsageError where the file cannot be read */
+export async function readToken(file: string): Promise<string> {
+  try {
+    return (await readFile(file, "utf8")).trim();
+  } catch (error) {
+    throw new UsageError(`the token cannot be read: ${(error as Error).message}`);
   }
 }

@@ -1,6 +1,12 @@
 import { type EventInfo, JechoError, type Placement, type Session, unpack } from "@jecho/client";
 import type { Command } from "commander";
-import { checkFields, derivationOf, describePlacements, inExpression } from "./derivation.ts";
+import {
+  checkExpression,
+  checkFields,
+  derivationOf,
+  describePlacements,
+  inExpression,
+} from "./derivation.ts";
 import { LineWriter } from "./line-writer.ts";
 import { meet } from "./meet.ts";
 import { count, each, type GatewayAnswering, type Screen, UsageError, withGateway } from "./screen.ts";
@@ -60,8 +66,10 @@ async function subscribe(channel: string, values: SubscribeOptions, screen: Scre
   const print = async (session: Session): Promise<void> => {
     const found = session.channel(channel);
     const types = await found.types();
-    if (types.length === 0)
+    if (types.length === 0) {
+      if (values.where !== undefined) checkExpression(values.where);
       note(`# nobody produces at ${found.name} yet, or its events have no type; waiting for events`);
+    }
     checkFields(values.where ?? "", types);
     return new Promise((resolve, reject) => {
       signal.addEventListener("abort", () => resolve());

@@ -146,6 +146,15 @@ test("sub --where says of an expression that has no end that its end is wrong", 
   expect(code).toBe(1);
 });
 
+test("sub --where refuses what is no expression where nobody produces yet, too", async () => {
+  const { code, err } = await run([
+    ...["sub", "weather/nobody", "--gateway", gateway.address],
+    ...["--where", "event.id >"],
+  ]);
+  expect(err).toContain("--where takes an expression of JavaScript: Unexpected token");
+  expect(code).toBe(2);
+});
+
 test("sub --modulator takes what a file makes of the events", async () => {
   const file = fileURLToPath(new URL("warmest.modulator.js", import.meta.url));
   const args = ["sub", "weather/stations", "--gateway", gateway.address, "--count", "1"];
@@ -245,6 +254,8 @@ test.each([
     "'--count <N>' argument 'none' is invalid. It takes a number from 1 upwards.",
     2,
   ],
+  [["sub", "a", "--token", "/there/is/none"], "the token cannot be read: ENOENT", 2],
+  [["doctor", "--origin", "localhost:5173"], "An origin is like http://localhost:5173.", 2],
   [["gateway", "--keys", "/there/is/none"], "the keys for tokens cannot be read", 2],
   [["gateway", "--prot", "1"], 'there is no option --prot; did you mean "--port"?', 2],
   [["config", "--limit", "chanels=5"], 'did you mean "channels"?', 2],

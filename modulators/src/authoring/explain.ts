@@ -1,5 +1,5 @@
 import type { Type } from "@jecho/shared";
-import { compileFor } from "../tiers/compiled/compiler.ts";
+import { compileFor, readText } from "../tiers/compiled/compiler.ts";
 import { costText } from "../tiers/compiled/cost.ts";
 import { GivenData } from "../tiers/compiled/given-data.ts";
 import { Refusal } from "../tiers/compiled/refusal.ts";
@@ -9,7 +9,7 @@ import type { HandlerPair, Modulator } from "./modulator.ts";
 export interface ModulatorExplanation {
   /** Whether a producer in Node compiles it, unless it knows the text itself or allows fewer steps; else it is hosted. */
   readonly isCompiled: boolean;
-  /** The reason why the modulator is hosted; "" where it is compiled. */
+  /** The reason why the modulator is hosted, or why it is given no event of the type; "" where it is compiled. */
   readonly why: string;
   /** The line of its author's text that `why` is about, from 1; 0 where there is no single one. */
   readonly line: number;
@@ -31,7 +31,7 @@ export interface ModulatorExplanation {
 export function explainModulator(handler: HandlerPair | Modulator, type: Type): ModulatorExplanation {
   const { source, parameters = null, objects = {} } = "modulator" in handler ? handler.modulator : handler;
   const states = Object.fromEntries(Object.entries(objects).map(([name, { state }]) => [name, state]));
-  const verdict = compileFor(source, type, GivenData.of(parameters, states));
+  const verdict = unreadable(source, type) ?? compileFor(source, type, GivenData.of(parameters, states));
   if (verdict instanceof Refusal) {
     const { why, line, column } = verdict;
     return { isCompiled: false, why, line, column, cost: "", reads: [], bytes: 0 };
@@ -39,4 +39,18 @@ export function explainModulator(handler: HandlerPair | Modulator, type: Type): 
   const { cost, isCounted, reads, bytes } = verdict;
   const counted = isCounted ? " + what it counts as it runs" : "";
   return { isCompiled: true, why: "", line: 0, column: 0, cost: `${costText(cost)}${counted}`, reads, bytes };
+}
+
+/** The reason why events of the type cannot be read as the type that the text says; undefined where they can. */
+function unreadable(source: string, type: Type): Refusal | undefined {
+  const text = readText(source);
+  if (text instanceof Refusal) return undefined;
+  try {
+    text.input?.readerOf(type);
+  } catch (error) {
+    return new Refusal(
+      `it reads no event of ${type.name}, as static input says another type: ${(error as Error).message}`,
+    );
+  }
+  return undefined;
 }
