@@ -54,6 +54,13 @@ test("what is no handler, no modulator, no place and no policy is refused where 
   });
 });
 
+test("a modulator's file that is no URL is refused, saying how it would be one", async () => {
+  await expect(modulatorFromFile(untyped<URL>("./a.ts"))).rejects.toMatchObject({
+    code: "ARGUMENT_INVALID",
+    message: 'modulatorFromFile() takes a URL: new URL("./a.ts", import.meta.url)',
+  });
+});
+
 test("what is no address, no place, no type and no name is refused where it is given", async () => {
   for (const address of [
     "",

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { modulatorsHere, type SelfTest } from "./doctor-here.ts";
 import { gatewayThere } from "./doctor-there.ts";
 import { readToken } from "./meet.ts";
-import { type GatewayAnswering, type Screen, withGateway } from "./screen.ts";
+import { counted, type GatewayAnswering, type Screen, withGateway } from "./screen.ts";
 
 /** One thing that was looked at. */
 export interface Finding {
@@ -84,7 +84,7 @@ export function tokenHere(token: string, now: number): Finding {
     };
     if (sub === undefined || exp === undefined)
       return { check, state: "failure", says: "it lacks sub or exp", todo: "make one by jecho token" };
-    const says = `of ${sub}, until ${new Date(exp * 1000).toISOString()}, with ${can?.length ?? 0} rights`;
+    const says = `of ${sub}, until ${new Date(exp * 1000).toISOString()}, with ${counted(can?.length ?? 0, "right")}`;
     if (exp * 1000 < now)
       return {
         check,

@@ -12,7 +12,12 @@ export function addReload(program: Command, screen: Screen): void {
     )
     .action((pid: string) => {
       if (!/^[1-9]\d*$/.test(pid)) throw new UsageError(`"${pid}" is no process`);
-      process.kill(Number(pid), "SIGHUP");
+      try {
+        process.kill(Number(pid), "SIGHUP");
+      } catch (error) {
+        const isOthers = (error as NodeJS.ErrnoException).code === "EPERM";
+        throw new UsageError(`${isOthers ? "this user may not tell process" : "there is no process"} ${pid}`);
+      }
       screen.note(`process ${pid} exchanges its workers`);
     });
 }

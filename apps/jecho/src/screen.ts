@@ -45,6 +45,11 @@ export function positive(text: string): number {
   return number;
 }
 
+/** A number of things, as text: "1 channel", "2 channels". */
+export function counted(number: number, thing: string): string {
+  return `${number} ${thing}${number === 1 ? "" : "s"}`;
+}
+
 /** Gathers the values of an option that may be repeated. */
 export function each(text: string, before: readonly string[] = []): string[] {
   return [...before, text];

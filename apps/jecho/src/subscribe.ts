@@ -9,7 +9,15 @@ import {
 } from "./derivation.ts";
 import { LineWriter } from "./line-writer.ts";
 import { meet } from "./meet.ts";
-import { count, each, type GatewayAnswering, type Screen, UsageError, withGateway } from "./screen.ts";
+import {
+  count,
+  counted,
+  each,
+  type GatewayAnswering,
+  type Screen,
+  UsageError,
+  withGateway,
+} from "./screen.ts";
 import { pick, plain, toJson } from "./values.ts";
 
 /** So many lines of JSON wait for their reader; further events wait at the gateway, in a queue that drops the oldest. */
@@ -122,10 +130,10 @@ async function subscribe(channel: string, values: SubscribeOptions, screen: Scre
     throw error instanceof JechoError ? new JechoError(error.code, said(error.message)) : error;
   }
   if (signal.aborted) return;
-  if (skipped > 0) note(`# ${skipped} events came faster than they could be printed`);
+  if (skipped > 0) note(`# ${counted(skipped, "event")} came faster than they could be printed`);
   if (missed > 0)
     note(
-      `# ${missed} events are missing: they came faster than they could be printed, or were lost on their way`,
+      `# ${counted(missed, "event")} missed: what came faster than it could be printed, or was lost on its way`,
     );
 }
 

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { GatewayOverview, Session } from "@jecho/client";
 import type { Command } from "commander";
 import { meet } from "./meet.ts";
-import { count, type GatewayAnswering, positive, type Screen, withGateway } from "./screen.ts";
+import { count, counted, type GatewayAnswering, positive, type Screen, withGateway } from "./screen.ts";
 import { amount, columns, omitted, placesText, type Standing, standingsOf } from "./standings.ts";
 
 interface TopOptions extends GatewayAnswering {
@@ -105,7 +105,7 @@ function screenText(now: GatewayOverview, standings: readonly Standing[], isTerm
           ),
       derived === undefined ? (channel.blocked ? "(producers wait)" : "") : placesText(derived.places),
     ]);
-  const head = `${new Date().toISOString()}  ${connections} connections, ${channels} channels`;
+  const head = `${new Date().toISOString()}  ${counted(connections, "connection")}, ${counted(channels, "channel")}`;
   const text = `${head}\n${columns([HEAD, ...rows])}${omitted(now)}\n`;
   return isTerminal ? CLEAR + text : `${text}\n`;
 }

@@ -255,6 +255,7 @@ test.each([
     2,
   ],
   [["sub", "a", "--token", "/there/is/none"], "the token cannot be read: ENOENT", 2],
+  [["reload", "4194305"], "there is no process 4194305", 2],
   [["doctor", "--origin", "localhost:5173"], "An origin is like http://localhost:5173.", 2],
   [["gateway", "--keys", "/there/is/none"], "the keys for tokens cannot be read", 2],
   [["gateway", "--prot", "1"], 'there is no option --prot; did you mean "--port"?', 2],

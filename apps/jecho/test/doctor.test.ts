@@ -48,7 +48,7 @@ test("doctor says what to do about a closed port, a foreign origin, a missing to
   const file = join(mkdtempSync(join(tmpdir(), "jecho-")), "ana.token");
   writeFileSync(file, `${await createToken(signing, { subject: "ana", can: ["subscribe:**"] })}\n`);
   const admitted = await doctor("--gateway", gateway.address, "--token", file);
-  expect(admitted.found.get("token")?.says).toMatch(/^of ana, until .*, with 1 rights$/);
+  expect(admitted.found.get("token")?.says).toMatch(/^of ana, until .*, with 1 right$/);
   expect(admitted.found.get("session")?.says).toMatch(/^connected to ~[0-9a-f]{24}, as ana$/);
   writeFileSync(file, "no token");
   const none = await doctor("--gateway", gateway.address, "--token", file);

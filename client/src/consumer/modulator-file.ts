@@ -9,12 +9,17 @@ import { MODULATOR } from "../options/option-names.ts";
  * Node it may be TypeScript; the places in errors are those in the file.
  *
  * @param options its parameters, key and shared objects
- * @throws JechoError `MODULATOR_INVALID` where it cannot be read, `ARGUMENT_INVALID` for an option that it does not have
+ * @throws JechoError `MODULATOR_INVALID` where it cannot be read, `ARGUMENT_INVALID` for a text in place of the URL, and for an option that it does not have
  */
 export async function modulatorFromFile(
   url: URL,
   options: Omit<Modulator, "source"> = {},
 ): Promise<Modulator> {
+  if (typeof url === "string")
+    throw new JechoError(
+      "ARGUMENT_INVALID",
+      `modulatorFromFile() takes a URL: new URL("${url}", import.meta.url)`,
+    );
   checkOptions<typeof options>("modulatorFromFile()", options, MODULATOR);
   try {
     return { ...options, source: await readText(url) };

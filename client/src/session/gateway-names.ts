@@ -34,7 +34,7 @@ export class GatewayNames {
   /** A channel's name in full. @throws JechoError `CHANNEL_NAME_INVALID` */
   inFull(name: string): string {
     if (typeof name !== "string")
-      throw new JechoError("CHANNEL_NAME_INVALID", `a channel's name is a string, not a ${typeof name}`);
+      throw new JechoError("CHANNEL_NAME_INVALID", `a channel's name is a string, not ${typeof name}`);
     if (!name.startsWith("jecho://")) return formatChannelName(this.own.place, checkName(name));
     const { server, at = isIdentity(server) ? undefined : server } = this.parse(name);
     if (at !== undefined && !isAddress(at))

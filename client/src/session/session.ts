@@ -330,7 +330,7 @@ export class Session {
     try {
       const { token: given } = this.#options;
       const made: unknown = typeof given === "function" ? await given() : given;
-      if (typeof made !== "string") throw new TypeError(`a token is a string, not a ${typeof made}`);
+      if (typeof made !== "string") throw new TypeError(`a token is a string, not ${typeof made}`);
       token = made;
     } catch (error) {
       failure = JechoError.from(error).message || "it is not said why";

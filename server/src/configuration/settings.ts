@@ -363,7 +363,9 @@ export function checkSetting(name: SettingName, value: unknown): void {
       case "switch":
         return typeof value === "boolean" ? undefined : `is ${shown(value)}; true or false is wanted`;
       case "list":
-        return Array.isArray(value) ? undefined : `are a list, not a ${typeof value}`;
+        return Array.isArray(value)
+          ? undefined
+          : `are a list, not ${typeof value === "string" ? "a string" : typeof value}`;
       case "pairs":
         return isObject(value) ? undefined : `is ${shown(value)}; an object is wanted`;
       case "keys":
