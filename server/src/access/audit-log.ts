@@ -7,8 +7,9 @@ import type { ClientConnection } from "../connections/client-connection.ts";
 import type { GatewayLog } from "../operations/gateway-log.ts";
 import type { Need } from "./rights.ts";
 
-/** Lines per second of one connection or, before it is greeted, of its address; of all that are not greeted; and of all: so nobody fills the disk, or hides among others' lines. */
+/** Lines per second of one connection or, before it is greeted, of its address; of all of one subject; of all that are not greeted; and of all: so nobody fills the disk, or hides among others' lines. */
 const MOST_OF_ONE = 20;
+const MOST_OF_SUBJECT = 200;
 const MOST_OF_STRANGERS = 200;
 const MOST_OF_ALL = 1000;
 /** Most bytes that wait for the disk. */
@@ -33,6 +34,7 @@ export class AuditLog {
   #second = 0;
   #lines = 0;
   readonly #linesOf = new Map<ClientConnection | string, number>();
+  readonly #linesOfSubjects = new Map<string, number>();
   #linesOfStrangers = 0;
   #omitted = 0;
   #omittedRefusals = 0;
@@ -120,18 +122,27 @@ export class AuditLog {
       this.#second = second;
       this.#lines = this.#linesOfStrangers = 0;
       this.#linesOf.clear();
+      this.#linesOfSubjects.clear();
     }
     const connection = typeof of === "string" ? undefined : of;
     const address = typeof of === "string" ? of : of.address;
     const { subject } = connection ?? {};
     const isStranger = subject === undefined;
+    // At a gateway without keys nobody has a name.
+    const name = subject?.name || undefined;
+    const linesOfSubject = name === undefined ? 0 : (this.#linesOfSubjects.get(name) ?? 0);
     const counted = isStranger ? address : of;
     const lines = this.#linesOf.get(counted) ?? 0;
-    // Connects and disconnects of those who are greeted are written in any case.
+    // That a connection came and went is written besides.
     const isMuch = isStranger
       ? lines >= MOST_OF_ONE || this.#linesOfStrangers >= MOST_OF_STRANGERS
       : lines >= MOST_OF_ONE && entry.event !== "ended";
-    if (isMuch || this.#lines >= MOST_OF_ALL || (this.#stream?.writableLength ?? 0) > WAITING_BYTES) {
+    if (
+      isMuch ||
+      linesOfSubject >= MOST_OF_SUBJECT ||
+      this.#lines >= MOST_OF_ALL ||
+      (this.#stream?.writableLength ?? 0) > WAITING_BYTES
+    ) {
       this.#omitted++;
       if (entry.event === "refused") this.#omittedRefusals++;
       return;
@@ -139,8 +150,9 @@ export class AuditLog {
     this.#lines++;
     if (isStranger) this.#linesOfStrangers++;
     this.#linesOf.set(counted, lines + 1);
+    if (name !== undefined) this.#linesOfSubjects.set(name, linesOfSubject + 1);
     const number = connection && { connection: this.#numberOf(connection) };
-    const by = subject === undefined || subject.name === "" ? {} : { subject: subject.name };
+    const by = name === undefined ? {} : { subject: name };
     this.#put({ ...number, ...by, address: shown(address), ...entry });
   }
 

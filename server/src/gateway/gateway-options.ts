@@ -67,7 +67,8 @@ export interface GatewayOptions extends GatewayLimits {
   readonly open?: boolean;
   /**
    * A file to which a line of JSON is added for each connection, each refusal, and each deed that takes more than the right to listen, such as the installation of a
-   * modulator; none by default. At most 20 a second of one connection are written and 1,000 of all, and how many were omitted.
+   * modulator; none by default. At most 20 a second of one connection are written, 200 of one subject and 1,000 of all, and
+   * how many were omitted.
    */
   readonly auditFile?: string;
   /**

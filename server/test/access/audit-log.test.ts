@@ -218,6 +218,26 @@ test("who is not let in, from however many addresses, hides nobody's deeds", () 
   expect(lines.at(-1)).toContain("kick:ana");
 });
 
+test("a subject that comes again and again hides nobody's deeds", () => {
+  const lines: string[] = [];
+  const log = new AuditLog(
+    undefined,
+    lineLog(line => lines.push(line), "debug"),
+  );
+  const second = vi.spyOn(performance, "now").mockReturnValue(5000);
+  onTestFinished(() => void second.mockRestore());
+  const as = (name: string) =>
+    ({ address: "7f000001", subject: new Subject(name, undefined, 0) }) as ClientConnection;
+  for (let i = 0; i < 1000; i++) {
+    const eve = as("eve");
+    log.connected(eve, "eve's");
+    log.ended(eve, 1000);
+  }
+  expect(lines).toHaveLength(200);
+  log.did(as("ana"), { kind: "Kick", request: 1, subject: "eve" }, [["kick", "eve"]]);
+  expect(lines.at(-1)).toContain("kick:eve");
+});
+
 test("each deed stands there, however many objects come along, and though no right was needed for it", async () => {
   const token = await createToken(signing, { subject: "eve", can: ["*:**"] });
   const objects = Array.from({ length: 40 }, (_, i) => ({
