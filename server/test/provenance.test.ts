@@ -1,6 +1,7 @@
 import { createGateway } from "@jecho/server";
 import { encodeRun, type Position } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
+import { RawConsumer, RawProducer, start } from "./installing-rig.ts";
 import { RawClient } from "./raw-client.ts";
 
 const EVENT = { bytes: new Uint8Array(8), start: 0, end: 8 };
@@ -71,4 +72,19 @@ test("PROV-5: consumers of a derived channel are told that a source begins, and 
   const begins = { channel: derived, source: 7n, origin: 7n, raised: 0n };
   expect(await first.next("Position")).toMatchObject({ ...begins, urgent: false, after: 4n, through: 4n });
   expect(await first.next("Position")).toMatchObject({ ...begins, urgent: true, after: 2n, through: 2n });
+});
+
+test("PROV-5: so is who begins to listen before that producer has answered anything", async () => {
+  await using gateway = await start({ installTimeoutMs: 1 });
+  using healthy = await RawProducer.open(gateway, { source: 6n });
+  using first = await RawConsumer.open(gateway);
+  const derived = await healthy.installs();
+  await first.opened();
+  using joining = await RawProducer.open(gateway, { source: 7n, raised: 4n });
+  await joining.install();
+  using second = await RawConsumer.open(gateway);
+  expect(await second.opened()).toMatchObject({ channel: derived });
+  const begins = { channel: derived, source: 7n, origin: 7n, raised: 0n };
+  expect(await second.next("Position")).toMatchObject({ ...begins, urgent: false, after: 4n, through: 4n });
+  expect(await second.next("Position")).toMatchObject({ ...begins, urgent: true, after: 0n, through: 0n });
 });

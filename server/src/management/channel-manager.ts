@@ -67,7 +67,7 @@ export class ChannelManager implements ChannelOwner {
     this.place = { manager: this, channel: this.channel, derived: undefined, feed: 0 };
     this.types = new WrittenTypes(names.types, names.limits.typesPerChannel);
     this.derivations = new Derivations(name, names.limits.namesPerChannel);
-    this.unmade = new UnmadeSources(this.channel.lanes, this.derivations, names);
+    this.unmade = new UnmadeSources(this.channel.lanes, this.producers, this.derivations, names);
     this.#keeper = new HistoryKeeper(name, names.keeping, this.types);
     this.derivedChannels = new DerivedChannels(this, objects, this.#keeper);
     this.#keeper.restore(this.channel);

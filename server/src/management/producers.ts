@@ -185,6 +185,12 @@ export class Producers {
     return this.isAt(connection) && !this.#admitting.has(connection);
   }
 
+  /** Its own producers whose events do not count yet. */
+  *joining(): Generator<GatewayProducer> {
+    if (this.#admitting.size === 0) return;
+    for (const producer of this.#own.values()) if (this.#admitting.has(producer.connection)) yield producer;
+  }
+
   /** Whether this process' events count. */
   isAdmitted(connection: Connection): boolean {
     return !this.#admitting.has(connection) && this.#others.every(others => others.isAdmitted(connection));

@@ -2,7 +2,7 @@ import type { Connection } from "../connections/connection.ts";
 import type { RunningTime } from "../connections/running-time.ts";
 import type { Channel } from "../delivery/channel.ts";
 import type { GatewayLanes, SourceAt } from "../delivery/lanes.ts";
-import type { GatewayProducer } from "./producers.ts";
+import type { GatewayProducer, Producers } from "./producers.ts";
 
 /** The part of a derived channel that is used here. */
 interface Derived {
@@ -26,36 +26,48 @@ const AT_WORK_MS = 5000;
 /** Tells consumers of derived channels the positions of raw sources that no modulator accounts for, so that they know what they miss (PROV-5). */
 export class UnmadeSources {
   readonly #lanes: GatewayLanes;
+  readonly #producers: Producers;
   readonly #derivations: Iterable<Derived>;
   readonly #returns: RunningTime;
   readonly #resumeWindowMs: number;
 
   /**
    * @param lanes those of the channel itself
+   * @param producers the channel's
    * @param derivations what is derived from it
    */
-  constructor(lanes: GatewayLanes, derivations: Iterable<Derived>, { returns, keeping }: Returns) {
+  constructor(
+    lanes: GatewayLanes,
+    producers: Producers,
+    derivations: Iterable<Derived>,
+    { returns, keeping }: Returns,
+  ) {
     this.#lanes = lanes;
+    this.#producers = producers;
     this.#derivations = derivations;
     this.#returns = returns;
     this.#resumeWindowMs = keeping.resumeWindowMs;
   }
 
   /** A source begins. One that is known has begun before, and goes on. */
-  begins({ number: producer, source, connection, raised, raisedUrgent }: GatewayProducer): void {
+  begins(producer: GatewayProducer): void {
+    const { number, source, connection } = producer;
     if (source === 0n) return;
-    if (this.#lanes.knows(source))
-      return this.#lanes.returns(source, producer, connection.subject?.name ?? "");
-    const at = [
-      { producer, source, urgent: false, raised: Number(raised) },
-      { producer, source, urgent: true, raised: Number(raisedUrgent) },
-    ];
+    if (this.#lanes.knows(source)) return this.#lanes.returns(source, number, connection.subject?.name ?? "");
+    const at = beginningsOf(producer);
     for (const { channel } of this.#derivations) for (const one of at) channel.sourceBegins(connection, one);
   }
 
   /** A consumer listens from now on. */
   tell({ channel }: Derived, connection: Connection): void {
-    for (const at of channel.lanes.unheard(this.#lanes.counting())) channel.tellBeginning(connection, at);
+    for (const at of channel.lanes.unheard(this.#begun())) channel.tellBeginning(connection, at);
+  }
+
+  /** Raw sources whose events come, or are to come once their producers have all modulators: these say themselves where they are when they raise something. */
+  *#begun(): Generator<SourceAt> {
+    yield* this.#lanes.counting();
+    for (const producer of this.#producers.joining())
+      if (producer.source !== 0n && !this.#lanes.knows(producer.source)) yield* beginningsOf(producer);
   }
 
   /** A producer has gone: where a modulator was not installed for its process yet, nothing more is made of its events. */
@@ -113,4 +125,12 @@ export class UnmadeSources {
     if (kept.length > 0)
       this.#returns.wait(this.#resumeWindowMs, () => this.#end(channel.lanes.unmade(kept), channel));
   }
+}
+
+/** Where a new producer's sources begin. */
+function beginningsOf({ number, source, raised, raisedUrgent }: GatewayProducer): SourceAt[] {
+  return [
+    { producer: number, source, urgent: false, raised: Number(raised) },
+    { producer: number, source, urgent: true, raised: Number(raisedUrgent) },
+  ];
 }
