@@ -1,6 +1,7 @@
 /**
  * `node bench/scripts/break-connections.ts [SEED] [MINUTES] [TIER] [WHERE]`: a gateway, two producers, and consumers whose modulators run with
- * the consumers or with the producers (WHERE), in one process. Connections break every half second, consumers go on in new sessions, and producers begin anew.
+ * the consumers or with the producers (WHERE), in one process. Connections break every half second, consumers go on in new sessions, producers begin anew,
+ * and others come for a moment, of which some do not answer the gateway for a while.
  * `chaos` does the same to real processes, and takes a hundred times as long to meet what only happens here and there; its checker judges
  * here, too. TIER is that of the consumers' modulators.
  */
@@ -11,13 +12,14 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { type Consumer, connect, type EventPlace, type Producer, type Session } from "@jecho/client";
 import { createGateway, type GatewayOptions } from "@jecho/server";
-import { Account, add, emptyVerdict, type Source } from "../src/chaos/checker.ts";
+import { Account, add, emptyVerdict, type Judgement, type Source } from "../src/chaos/checker.ts";
 import { Cutter } from "../src/chaos/cutter.ts";
 import {
   type Channel,
   ChaosEvent,
   checkOf,
   isKept,
+  MARK,
   type MeaningName,
   meaningOf,
   NOTICE,
@@ -31,8 +33,8 @@ import { optionsOf, type Way } from "../src/chaos/way.ts";
 const [seed = "1", minutes = "5", tier = "hosted", where = "consumers"] = process.argv.slice(2);
 const FAULTS = 5;
 const QUIET_MS = 25_000;
-/** So short that producers come back as other ones, too. */
-const TIMES = { resumeWindowMs: 1500, heartbeatMs: 1000 };
+/** So short that producers come back as other ones, and that nobody waits for one that does not answer for long, too. */
+const TIMES = { resumeWindowMs: 1500, heartbeatMs: 1000, requestTimeoutMs: 3000 };
 const CHANNELS: readonly Channel[] = ["chaos/kept", "chaos/live"];
 const MEANINGS: readonly MeaningName[] = ["all", "even", "counted", "gathered", "third", "fourth"];
 
@@ -60,21 +62,21 @@ const sources: Source[] = [];
 /** A process that produces on both channels, and is another one with each life. */
 class Producing {
   readonly #number: number;
+  readonly #port: number;
   #life = 0;
   #session: Session | undefined;
   lines: Line[] = [];
 
-  constructor(number: number) {
+  constructor(number: number, { port }: Cutter) {
     this.#number = number;
+    this.#port = port;
   }
 
   /** Ends its life, if it has one, and begins the next. */
   async begin(): Promise<void> {
-    for (const { source } of this.lines) source.isOver = true;
-    this.lines = [];
-    await this.#session?.close();
+    await this.close();
     this.#life++;
-    this.#session = connect(`127.0.0.1:${ways.producer.port}`, {
+    this.#session = connect(`127.0.0.1:${this.#port}`, {
       name: `producer ${this.#number}`,
       ...quick,
       ...optionsOf(way, where === "producers"),
@@ -96,18 +98,24 @@ class Producing {
     await this.#session?.flush();
   }
 
+  /** Ends its life, if it has one. */
   async close(): Promise<void> {
+    for (const { source } of this.lines) source.isOver = true;
+    this.lines = [];
     await this.#session?.close();
   }
 }
 
-const producing = [1, 2].map(number => new Producing(number));
+const producing = [1, 2].map(number => new Producing(number, ways.producer));
+const visiting = new Set<Producing>();
 for (const one of producing) await one.begin();
 
 let isRaising = false;
 
 function raise(): void {
-  for (const { producer, source } of isRaising ? producing.flatMap(({ lines }) => lines) : []) {
+  for (const { producer, source } of isRaising
+    ? [...producing, ...visiting].flatMap(({ lines }) => lines)
+    : []) {
     const { producer: number, life, raised: n, marks } = source;
     const isUrgent = life >= URGENT_LIFE;
     if (isUrgent && random.next() < 0.7) continue;
@@ -127,7 +135,7 @@ function raise(): void {
 /** A consumer that is to be there at any time. */
 class Seat {
   readonly channel: Channel;
-  readonly account: Account;
+  account: Account;
   readonly #meaning: MeaningName;
   #consumer: Consumer<Raised> | undefined;
   /** Number of its openings: what an earlier session hands on is not the seat's. */
@@ -135,8 +143,12 @@ class Seat {
 
   constructor(channel: Channel, meaning: MeaningName) {
     this.channel = channel;
-    this.account = new Account(`${channel} ${meaning}`, channel, meaningOf(meaning));
     this.#meaning = meaning;
+    this.account = this.#newAccount();
+  }
+
+  #newAccount(): Account {
+    return new Account(`${this.channel} ${this.#meaning}`, this.channel, meaningOf(this.#meaning));
   }
 
   async open(from?: EventPlace | number): Promise<void> {
@@ -163,6 +175,15 @@ class Seat {
     if (!this.hasPlace) return;
     await this.#consumer?.close();
     await this.goOn();
+  }
+
+  /** Ends, and another one begins with what is raised from then on. */
+  async beginAnew(): Promise<void> {
+    await this.#consumer?.close();
+    judge(this.account.close([], true, true));
+    this.account = this.#newAccount();
+    await this.open();
+    this.account.subscribed(performance.now());
   }
 
   /** Goes on in another session, of which its last one knows nothing. */
@@ -194,6 +215,18 @@ class Seat {
   }
 }
 
+const sum = emptyVerdict();
+let faults = 0;
+/** Faults of this round. */
+let done: string[] = [];
+
+function judge({ verdict, notes }: Judgement): void {
+  add(sum, verdict);
+  const { lostUntold, duplicated, reordered, restartedUntold, corrupt } = verdict;
+  if (lostUntold + duplicated + reordered + restartedUntold + corrupt > 0)
+    console.log(`after ${faults} faults, the last ones ${done.join(", ")}\n${notes.join("\n")}`);
+}
+
 const seats = CHANNELS.flatMap(channel => MEANINGS.map(meaning => new Seat(channel, meaning)));
 for (const seat of seats) {
   await seat.open();
@@ -223,6 +256,30 @@ function move(act: () => Promise<void>): Promise<void> {
   return moving;
 }
 
+let visitors = 0;
+let isRestarted = false;
+/** Sources of producers that have gone in this round. */
+const gone: Source[] = [];
+
+/** A producer comes, and goes after a moment; what it sends may be held as it joins, so that it does not answer. */
+async function visit(): Promise<void> {
+  const cutter = await Cutter.start(port);
+  const visitor = new Producing(100 + visitors++, cutter);
+  const isHeld = random.next() < 0.7;
+  if (isHeld) void cutter.holdAt(MARK);
+  const begun = visitor.begin();
+  await Promise.race([begun, delay(isHeld ? random.pick([100, 1000, 2500, 5000]) : 5000)]);
+  cutter.heal();
+  await begun;
+  visiting.add(visitor);
+  await delay(random.between(50, 1000));
+  visiting.delete(visitor);
+  await visitor.flush();
+  gone.push(...visitor.lines.map(({ source }) => source));
+  await visitor.close();
+  cutter.close();
+}
+
 const some = (): Cutter => random.pick([ways.producer, ways.consumer]);
 
 const FAULT_KINDS = {
@@ -242,6 +299,7 @@ const FAULT_KINDS = {
     cutter.heal();
   },
   async restart() {
+    isRestarted = true;
     await gateway.close();
     await delay(random.between(0, 300));
     gateway = await createGateway({ ...gatewayOptions, port });
@@ -249,6 +307,8 @@ const FAULT_KINDS = {
   // Events on a channel without history that are raised while nobody listens are nobody's.
   reopen: () => move(() => random.pick(seats.filter(({ channel }) => isKept(channel))).reopen()),
   again: () => move(restartConsumers),
+  visit,
+  anew: () => move(() => random.pick(seats.filter(({ channel }) => !isKept(channel))).beginAnew()),
   change: () => move(async () => random.pick(seats.filter(({ mayChange }) => mayChange)).change()),
 } satisfies Record<string, () => unknown>;
 type FaultKind = keyof typeof FAULT_KINDS;
@@ -260,11 +320,9 @@ isRaising = true;
 // A modulator behind another has no past: what came before is not owed to a consumer of it that goes on without a place.
 while (seats.some(seat => seat.isBehind && !seat.hasPlace)) await delay(20);
 const until = performance.now() + Number(minutes) * 60_000;
-const sum = emptyVerdict();
-let faults = 0;
 while (performance.now() < until) {
   isRaising = true;
-  const done: FaultKind[] = [];
+  done = [];
   for (let i = 0; i < FAULTS; i++) {
     const first = random.pick(KINDS);
     const second = random.next() < 0.4 ? random.pick(KINDS.filter(kind => kind !== first)) : undefined;
@@ -276,16 +334,14 @@ while (performance.now() < until) {
   isRaising = false;
   for (const cutter of Object.values(ways)) cutter.heal();
   await Promise.all(producing.map(one => one.flush()));
+  // Nobody knows any more what a gateway that has ended had of producers that have gone, where no file has it.
+  if (isRestarted) for (const source of gone) if (!isKept(source.channel)) source.due = 0;
   const quiet = performance.now() + QUIET_MS;
   const isOwed = (): boolean => seats.some(({ account, channel }) => account.owed(sourcesOf(channel)) > 0);
   while (isOwed() && performance.now() < quiet) await delay(50);
-  for (const { account, channel } of seats) {
-    const { verdict, notes } = account.close(sourcesOf(channel), true, true);
-    add(sum, verdict);
-    const { lostUntold, duplicated, reordered, restartedUntold, corrupt } = verdict;
-    if (lostUntold + duplicated + reordered + restartedUntold + corrupt > 0)
-      console.log(`after ${faults} faults, the last ones ${done.join(", ")}\n${notes.join("\n")}`);
-  }
+  for (const { account, channel } of seats) judge(account.close(sourcesOf(channel), true, true));
+  isRestarted = false;
+  gone.length = 0;
   if (random.next() < 0.5) await random.pick(producing).begin();
 }
 clearInterval(raising);
