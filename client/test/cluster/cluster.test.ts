@@ -165,6 +165,30 @@ describe.each<[Joining, string | undefined]>([
   );
 
   test.skipIf(whyNot)(
+    "CLU-1, HIST-2: all of a past comes from a home elsewhere, though it is more than the way there takes at once",
+    async () => {
+      const rig = await ClusterRig.start(2, joining);
+      const note = "x".repeat(60_000);
+      await Promise.all(
+        NAMES.slice(0, 4).map(async name => {
+          const session = rig.session(0);
+          const producer = await session.channel(name, Tick).produce({ history: { events: 100 } });
+          for (const n of upTo(100)) await producer.publishWhenReady({ n, note });
+          await session.flush();
+        }),
+      );
+      await Promise.all(
+        NAMES.slice(0, 4).flatMap(name =>
+          [0, 1].map(async i => {
+            const { inbox } = await hear(rig.session(i), name, { from: 1 });
+            expect(await inbox.take(100)).toEqual(upTo(100));
+          }),
+        ),
+      );
+    },
+  );
+
+  test.skipIf(whyNot)(
     "CLU-3: a client that stays hears why it connects again: the home of a channel has gone",
     async () => {
       const rig = await ClusterRig.start(2, joining);

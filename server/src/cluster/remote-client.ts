@@ -17,6 +17,8 @@ const HIGH_BYTES = 1 << 20;
 /** Topics that clients of one other gateway take: their numbers on the way there, and how many take each. */
 export class TrunkTopics {
   readonly #topics = new Map<string, { readonly number: number; takers: number }>();
+  /** Whether clients have seen the way there full since it last had room, and may wait for it. */
+  isAwaited = false;
   #next = 1;
 
   /** A client takes it. @returns its number */
@@ -123,7 +125,9 @@ export class RemoteSocket implements ServerSocket {
   /** Bytes that wait for it at its edge, and those on the way there where these are many. */
   getBufferedAmount(): number {
     const { waitingBytes } = this.#carrier;
-    return this.#waitingBytes + (waitingBytes > HIGH_BYTES ? waitingBytes : 0);
+    if (waitingBytes <= HIGH_BYTES) return this.#waitingBytes;
+    this.#topics.isAwaited = true;
+    return this.#waitingBytes + waitingBytes;
   }
 
   /** Its edge has said how many bytes wait there. */

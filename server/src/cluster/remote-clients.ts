@@ -128,8 +128,11 @@ export class RemoteClients implements CarrierEvents {
       client.whenTakenOver(() => this.#left(client, rest[0] === 1 ? CUT : LEFT));
   }
 
+  /** Room on the way there is room for all: a past, or a request, waits for it though no events do. */
   drained(): void {
-    for (const client of this.#clients.values()) if (client.isBehind) this.#host.drained(client);
+    if (!this.#topics.isAwaited) return;
+    this.#topics.isAwaited = false;
+    for (const client of this.#clients.values()) this.#host.drained(client);
   }
 
   ended(): void {
