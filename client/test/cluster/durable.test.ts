@@ -173,6 +173,42 @@ describe.skipIf(withoutNats)("by NATS", () => {
     }
   });
 
+  test("HIST-8, CLU-3: a home that has moved leaves to the next one what modulators have made for those who are away", async () => {
+    const rig = await ClusterRig.start(3, "NATS");
+    await rig.gateways[1]?.close();
+    const channels = await Promise.all(
+      Array.from({ length: 16 }, async (_, i) => {
+        const name = `moved/${i}`;
+        const producing = rig.session(0);
+        const producer = await producing.channel(name, Tick).produce({ history });
+        // It knows no other gateway.
+        const { inbox, consumer } = await hear(rig.session(2, { others: [] }), name, { modulator: EVEN });
+        const restarts: string[] = [];
+        consumer.onRestart(({ message }) => restarts.push(message));
+        for (const n of upTo(10)) await producer.publishWhenReady({ n, note: "" });
+        await inbox.take(5);
+        await producing.flush();
+        return { producing, producer, inbox, consumer, restarts };
+      }),
+    );
+    await rig.gateways[2]?.close();
+    await expect.poll(() => rig.gateways[0]?.stats().gateways).toBe(1);
+    for (const { producing, producer } of channels) {
+      for (const n of upTo(10)) await producer.publishWhenReady({ n: 10 + n, note: "" });
+      await producing.flush();
+    }
+    await rig.begin(1);
+    await expect.poll(() => rig.gateways[1]?.stats().channels).toBeGreaterThan(0);
+    await rig.begin(2);
+    for (const { inbox, consumer, restarts } of channels) {
+      // Those whose home had ended before were wanted by nobody.
+      await expect.poll(() => inbox.all.at(-1) === 20 || consumer.stats.missed === 10).toBe(true);
+      if (inbox.all.at(-1) !== 20) continue;
+      expect(inbox.all).toEqual(evenUpTo(20));
+      expect([consumer.stats.missed, restarts]).toEqual([0, []]);
+    }
+  });
+
   test("DEL-3, HIST-8: an event is handed on at once, and confirmed when it is stored; others' are not kept waiting", async () => {
     const rig = await ClusterRig.start(1, "NATS");
     const [session, other] = [rig.session(0), rig.session(0)];

@@ -86,8 +86,8 @@ export class HistoryStream {
   ): Promise<void> {
     const filter = `${subject}.>`;
     // Only the stream's leader is certain; readers may be served by others.
-    const newest = await this.#manager.streams.getMessage(this.#name, { last_by_subj: filter });
-    if (newest === null) return;
+    const newest = await this.newest(filter);
+    if (newest === 0) return;
     const reader = await this.#client.consumers.get(this.#name, {
       filter_subjects: filter,
       inactive_threshold: READER_MS,
@@ -101,7 +101,7 @@ export class HistoryStream {
       for await (const { subject: of, seq, data, info } of messages) {
         take(of, seq, data);
         late.refresh();
-        if (seq >= newest.seq || info.pending === 0) break;
+        if (seq >= newest || info.pending === 0) break;
       }
     } finally {
       clearTimeout(late);
@@ -110,12 +110,15 @@ export class HistoryStream {
     }
   }
 
-  /** Drops a subject's messages before this one; all of them where that is undefined. */
-  async drop(subject: string, before?: number): Promise<void> {
-    await this.#manager.streams.purge(this.#name, {
-      filter: subject,
-      ...(before !== undefined && { seq: before }),
-    });
+  /** The number of a subject's newest message; 0 where it has none. */
+  async newest(subject: string): Promise<number> {
+    const message = await this.#manager.streams.getMessage(this.#name, { last_by_subj: subject });
+    return message?.seq ?? 0;
+  }
+
+  /** Drops a subject's messages before this one. */
+  async drop(subject: string, before: number): Promise<void> {
+    await this.#manager.streams.purge(this.#name, { filter: subject, seq: before });
   }
 
   /** Drops one message. */

@@ -219,7 +219,9 @@ export class StreamLine {
 
   async #do(task: Task): Promise<void> {
     if (task.is === "forget") {
-      await this.#insist(() => this.#stream.drop(this.#subject));
+      // Another gateway may be the home by now, and has written since.
+      if ((await this.#insist(() => this.#stream.newest(this.#subject))) > this.#lastSeq) return;
+      await this.#insist(() => this.#stream.drop(this.#subject, this.#lastSeq + 1));
       this.#lastSeq = 0;
       this.#places = [];
       return;

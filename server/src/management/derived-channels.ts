@@ -111,7 +111,8 @@ export class DerivedChannels {
     if (!this.#index.remove(derived)) return;
     this.#manager.detach(derived);
     this.#manager.names.forgetDerived(derived);
-    derived.channel.history?.forget();
+    // What is stored is the next home's.
+    if (this.#manager.home === "here") derived.channel.history?.forget();
     derived.remove(why);
     if (derived.parent !== undefined) this.dropIfUnused(derived.parent);
     this.#manager.forgetIfUnused();

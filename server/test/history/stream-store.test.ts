@@ -73,6 +73,25 @@ describe.skipIf(withoutNats)("in JetStream", () => {
     expect([isStored, next.told]).toEqual([false, []]);
   });
 
+  test("HIST-8: a former home that does not know of the next one forgets nothing of what that has", async () => {
+    const nats = await startNats();
+    const derived = `${NAME} filtered`;
+    const former = await Home.begin(nats);
+    fill(former.store, NAME, 70, 1, 10);
+    fill(former.store, derived, 71, 1, 5);
+    await former.store.settled();
+    const next = await Home.begin(nats);
+    expect(seqs(next.store.load(derived))).toEqual(range(1, 5));
+    fill(next.store, derived, 91, 6, 7);
+    await next.store.settled();
+    former.store.forget(derived);
+    await former.store.settled();
+    fill(next.store, derived, 91, 8, 9);
+    await next.store.settled();
+    expect(seqs((await Home.begin(nats)).store.load(derived))).toEqual(range(1, 9));
+    expect([former.told, next.told]).toEqual([[], []]);
+  });
+
   test("HIST-8: while NATS is away nothing is said to be stored; then all is, once and in order", async () => {
     const nats = await startNats();
     let isMember = true;
