@@ -5,7 +5,7 @@ import { type Consumer, connect, type Session, type SubscribeOptions } from "@je
 import { freePort, TestNats, whyNoNats } from "@jecho/e2e/nats";
 import { createGateway } from "@jecho/server";
 import { describe, expect, inject, onTestFinished, test } from "vitest";
-import { Inbox, PATIENT, Tick } from "../rig.ts";
+import { Inbox, PATIENT, Tick, whenState } from "../rig.ts";
 import { ClusterRig } from "./rig.ts";
 
 const COMMAND = fileURLToPath(import.meta.resolve("@jecho/server/command"));
@@ -206,6 +206,38 @@ describe.skipIf(withoutNats)("by NATS", () => {
       if (inbox.all.at(-1) !== 20) continue;
       expect(inbox.all).toEqual(evenUpTo(20));
       expect([consumer.stats.missed, restarts]).toEqual([0, []]);
+    }
+  });
+
+  test("HIST-8, CLU-3: a home that is one again before all have left it goes on storing", async () => {
+    const rig = await ClusterRig.start(2, "NATS");
+    await rig.gateways[1]?.close();
+    const names = Array.from({ length: 16 }, (_, i) => `again/${i}`);
+    const session = rig.session(0);
+    const producers = await Promise.all(
+      names.map(name => session.channel(name, Tick).produce({ history: { ...history, onDemand: false } })),
+    );
+    const raiseAll = async (from: number, to: number): Promise<void> => {
+      for (const producer of producers)
+        for (let n = from; n <= to; n++) await producer.publishWhenReady({ n, note: "" });
+      await session.flush();
+    };
+    await raiseAll(1, 5);
+    let moved = 0;
+    session.onStatus(({ error }) => error?.code === "CHANNEL_MOVED" && moved++);
+    await rig.begin(1);
+    await rig.gateways[1]?.close();
+    // Who comes now finds the channels before those who have used them have gone.
+    const early = rig.session(0);
+    await Promise.all(names.map(name => hear(early, name)));
+    await expect.poll(() => moved).toBeGreaterThan(0);
+    await whenState(session, "live");
+    await raiseAll(6, 10);
+    await rig.begin(1);
+    await rig.gateways[0]?.close();
+    for (const name of names) {
+      const { inbox } = await hear(rig.session(1), name, { from: 1 });
+      expect(await inbox.take(10)).toEqual(upTo(10));
     }
   });
 

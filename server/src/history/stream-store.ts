@@ -196,6 +196,8 @@ export class StreamStore implements HistoryStore {
   }
 
   leave(channel: string): void {
+    // Whoever reads it now goes on with it.
+    if (this.#fetching.has(channel)) return;
     this.#read.delete(channel);
     const lines = this.#lines.get(channel);
     if (lines === undefined) return;

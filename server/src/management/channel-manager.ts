@@ -412,7 +412,6 @@ export class ChannelManager implements ChannelOwner {
   }
 
   #forget(): void {
-    this.names.keeping.store?.leave(this.name);
     this.types.forget();
     this.names.forget(this);
   }

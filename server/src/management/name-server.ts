@@ -272,8 +272,12 @@ export class NameServer {
 
   /** Forgets a channel that nobody uses any more. */
   forget(manager: ChannelManager): void {
-    // Another one may have the name by now.
-    if (this.#managers.get(manager.name) === manager) this.#managers.delete(manager.name);
+    const present = this.#managers.get(manager.name);
+    // Another one may have the name by now, and what is stored under it.
+    if (present === undefined || present === manager) {
+      this.#managers.delete(manager.name);
+      this.keeping.store?.leave(manager.name);
+    }
     const { number } = manager.channel;
     if (this.#channels.get(number) === undefined) return;
     this.#channels.delete(number);
