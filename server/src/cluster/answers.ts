@@ -14,6 +14,8 @@ export type PartOfAnswer =
 export interface AllGateways {
   /** Asks the others for what they have for the bearer of this token. @returns this gateway's part of the token; undefined for none */
   takeOver(connection: ClientConnection, token: string): string | undefined;
+  /** A client has another token from now on: homes that it comes to are shown that. */
+  renewed(connection: ClientConnection, token: string): void;
   /** @returns false where this gateway's part is the whole */
   join(connection: ClientConnection, part: PartOfAnswer): boolean;
 }

@@ -113,7 +113,7 @@ export class Edge {
     start: number,
     end: number,
   ): boolean {
-    if (frame.kind === "Hello" || frame.kind === "Token") this.#tokens.set(connection, frame.token);
+    if (frame.kind === "Hello") this.#tokens.set(connection, frame.token);
     if (connection.subject === undefined) return false;
     if (frame.kind === "OpenConsumer") this.#bring(connection, frame);
     const route = routeOf(frame);
@@ -195,6 +195,11 @@ export class Edge {
     for (const [home, part] of others)
       this.#enter(connection, home, this.#carriers.get(home) as TrunkCarrier, part);
     return own;
+  }
+
+  /** See `AllGateways`. */
+  renewed(connection: ClientConnection, token: string): void {
+    this.#tokens.set(connection, token);
   }
 
   /** See `AllGateways`. */

@@ -158,6 +158,10 @@ export class GatewayCluster implements AllGateways {
     return this.#edge.takeOver(connection, token);
   }
 
+  renewed(connection: ClientConnection, token: string): void {
+    this.#edge.renewed(connection, token);
+  }
+
   join(connection: ClientConnection, part: PartOfAnswer): boolean {
     return this.#edge.join(connection, part);
   }

@@ -155,7 +155,10 @@ export class Dispatcher {
           });
         });
       case "Token":
-        return this.#attempt(connection, frame, () => this.#access.renew(connection, frame.token));
+        return this.#attempt(connection, frame, async () => {
+          await this.#access.renew(connection, frame.token);
+          this.#options.allGateways.renewed(connection, frame.token);
+        });
       case "Kick":
         return this.#attempt(connection, frame, () => {
           const connections = this.#access.kick(frame.subject, connection);

@@ -200,6 +200,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       allGateways: {
         takeOver: (connection, token) =>
           cluster === undefined ? token : cluster.takeOver(connection, token),
+        renewed: (connection, token) => cluster?.renewed(connection, token),
         join: (connection, part) => cluster?.join(connection, part) === true,
       },
     },

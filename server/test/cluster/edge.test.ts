@@ -119,3 +119,18 @@ test.for([
     for (let i = 0; i < 10; i += 2) expect(await bring(there.slice(i, i + 2))).toBe("");
   },
 );
+
+test.for<[whose: string, token: string]>([
+  ["nobody's", "none"],
+  ["another subject's", await createToken(signing, { subject: "eve", can: [] })],
+])(
+  "RIGHT-2: a token that is not taken changes nothing, for homes that its client comes to later either: %s",
+  async ([, token]) => {
+    const edge = await edgeOfTwo({ tokens });
+    using ana = await enter(edge, "ana", "publish:**");
+    ana.say({ kind: "Token", token });
+    await ana.next("Fault");
+    ana.say({ kind: "OpenProducer", request: 1, channel: there[0] as string, schema });
+    await ana.next("ProducerOpened");
+  },
+);
