@@ -80,6 +80,8 @@ export class Edge {
   readonly #topics = new Map<string, EdgeTopic>();
   #gathered: Gathered[] = [];
   #nextClient = 1;
+  /** Gateways that were asked for shared objects, by the objects' ids. */
+  readonly #follows = new Map<string, number>();
   /** Searches for types, by their numbers: called with each answer. */
   readonly #typeSearches = new Map<number, (home: number, schema: Uint8Array) => void>();
   #nextSearch = 1;
@@ -227,18 +229,25 @@ export class Edge {
     }
   }
 
-  /** Modulators here read an object whose home is another gateway. */
+  /** Modulators here read an object whose home is another gateway. A former home hands on nothing more. */
   follow(followed: Followed): void {
-    this.#tellHome(TO_HOME.follows, followed);
+    const { object } = followed;
+    const home = this.#members.homeOf(object);
+    if (this.#follows.get(object) !== home) this.unfollow(object);
+    this.#follows.set(object, home);
+    this.#tellHome(home, TO_HOME.follows, followed);
   }
 
   /** None do any more. */
   unfollow(object: string): void {
-    this.#tellHome(TO_HOME.unfollows, { object, version: 0, state: "" });
+    const home = this.#follows.get(object);
+    if (home === undefined) return;
+    this.#follows.delete(object);
+    this.#tellHome(home, TO_HOME.unfollows, { object, version: 0, state: "" });
   }
 
-  #tellHome(kind: number, followed: Followed): void {
-    const carrier = this.#carriers.get(this.#members.homeOf(followed.object));
+  #tellHome(home: number, kind: number, followed: Followed): void {
+    const carrier = this.#carriers.get(home);
     if (carrier !== undefined) sendTrunk(carrier, kind, 0, json(followed));
   }
 

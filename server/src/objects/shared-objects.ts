@@ -376,7 +376,7 @@ export class SharedObjects {
       const held = this.#held.get(holder);
       if (held?.delete(object) && held.size === 0) this.#held.delete(holder);
     }
-    if (this.#homes?.isHome(object.id) === false) this.#homes.unfollow(object.id);
+    this.#homes?.unfollow(object.id);
     if (object.maker === undefined) return;
     object.state = "";
     object.maker.keep(-ENDPOINT_BYTES);
