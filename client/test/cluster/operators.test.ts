@@ -34,3 +34,17 @@ test("CLU-11, RIGHT-2, RIGHT-11: an operator at one gateway sees what runs at al
   }
   expect(await operator.kick("nobody")).toBe(0);
 });
+
+test("CLU-11: each of many questions for all gateways at once is answered, or refused", async () => {
+  const rig = await ClusterRig.start(2, "TCP");
+  const viewer = rig.session(1);
+  for (const name of NAMES) await viewer.channel(name, Tick).subscribe(() => {});
+  const operator = rig.session(0);
+  const whole = { channels: NAMES.length, matching: NAMES.length };
+  const some = await Promise.all(Array.from({ length: 20 }, () => operator.overview("sim/*")));
+  for (const one of some) expect(one).toMatchObject(whole);
+  const many = await Promise.allSettled(Array.from({ length: 100 }, () => operator.overview("sim/*")));
+  for (const one of many)
+    if (one.status === "fulfilled") expect(one.value).toMatchObject(whole);
+    else expect(one.reason).toMatchObject({ code: "OVERLOADED" });
+});

@@ -1,8 +1,10 @@
+import { JechoError } from "@jecho/shared";
+import { refusal } from "@jecho/shared/internal";
 import type { ClientConnection } from "../connections/client-connection.ts";
 import { joined, type PartOfAnswer } from "./answers.ts";
 
 /** Most questions of a client for all gateways that wait for their answers. */
-const MOST_ASKED = 8;
+const MOST_ASKED = 64;
 
 /** A message with events, or a question whether those before it are taken; they are confirmed in their order. */
 export interface Unconfirmed {
@@ -30,7 +32,7 @@ export class EdgeClient {
   /** Bytes that wait for it, as its homes were told. */
   toldBytes = 0;
   /** Homes' answers that are told to the client as one, by their kind and its request, in the order in which they were asked. */
-  readonly #parts = new Map<string, Map<number, PartOfAnswer | undefined>>();
+  readonly #asked = new Map<string, AskedOfAll>();
 
   constructor(number: number, connection: ClientConnection) {
     this.number = number;
@@ -39,24 +41,40 @@ export class EdgeClient {
 
   /** These gateways are to have an answer of this kind for it. @param request of the client's; 0 for what it goes on with */
   awaitParts(kind: PartOfAnswer["kind"], request: number, homes: Iterable<number>): void {
-    const name = nameOf(kind, request);
-    this.#parts.set(name, new Map(Array.from(homes, home => [home, undefined])));
-    const [oldest = name] = this.#parts.keys();
-    if (this.#parts.size > MOST_ASKED) this.#parts.delete(oldest);
+    this.#asked.set(nameOf(kind, request), {
+      request,
+      parts: new Map(Array.from(homes, home => [home, undefined])),
+    });
+    const [oldest] = this.#asked;
+    if (oldest === undefined || this.#asked.size <= MOST_ASKED) return;
+    // A home may have refused it already: then the client waits for it no more.
+    const [name, asked] = oldest;
+    this.#asked.delete(name);
+    const why = `at most ${MOST_ASKED} questions for all gateways wait for their answers`;
+    if (asked.request === 0) return this.connection.end("OVERLOADED", why);
+    this.connection.send(refusal(asked.request, new JechoError("OVERLOADED", why)));
   }
 
   /** A gateway has its part: the last one has all sent. @returns false where others have none */
   join(part: PartOfAnswer, home: number): boolean {
     const name = nameOf(part.kind, part.kind === "Inheritance" ? 0 : part.request);
-    const parts = this.#parts.get(name);
+    const parts = this.#asked.get(name)?.parts;
     if (parts === undefined) return false;
     parts.set(home, part);
     const all = [...parts.values()].filter(one => one !== undefined);
     if (all.length < parts.size) return true;
-    this.#parts.delete(name);
+    this.#asked.delete(name);
     this.connection.send(all.reduce(joined));
     return true;
   }
+}
+
+/** A question for all gateways. */
+interface AskedOfAll {
+  /** The client's; 0 where it has asked nothing. */
+  readonly request: number;
+  /** The gateways' parts of the answer, as far as they have come. */
+  readonly parts: Map<number, PartOfAnswer | undefined>;
 }
 
 /** A topic of another gateway's that clients here take. */
