@@ -241,6 +241,45 @@ describe.skipIf(withoutNats)("by NATS", () => {
   });
 });
 
+test("DEL-12, CLU-3: who was away while a channel moved is told what it missed of producers that were closed before", async () => {
+  const rig = await ClusterRig.start(3, "TCP");
+  await rig.gateways[1]?.close();
+  await expect.poll(() => [0, 2].map(i => rig.gateways[i]?.stats().gateways)).toEqual([2, 2]);
+  const raising = rig.session(0);
+  const channels = await Promise.all(
+    Array.from({ length: 16 }, async (_, i) => {
+      const name = `departed/${i}`;
+      const producer = await raising.channel(name, Tick).produce();
+      // It knows no other gateway.
+      const heard = await hear(rig.session(2, { others: [] }), name);
+      await expect.poll(() => producer.demand.total).toBe(1);
+      await raise(producer, 1, 5);
+      await heard.inbox.take(5);
+      return { producer, ...heard };
+    }),
+  );
+  let moved = 0;
+  raising.onStatus(({ error }) => error?.code === "CHANNEL_MOVED" && moved++);
+  await rig.gateways[2]?.close();
+  await expect.poll(() => moved).toBe(1);
+  await whenState(raising, "live");
+  await raising.flush();
+  // Of the others their home, which has gone, alone knew that they are away.
+  const awaited = channels.filter(({ producer }) => producer.demand.total === 1);
+  for (const { producer } of channels) {
+    await raise(producer, 6, 10);
+    await producer.close();
+  }
+  await rig.begin(1);
+  await expect.poll(() => [0, 1].map(i => rig.gateways[i]?.stats().gateways)).toEqual([2, 2]);
+  await rig.begin(2);
+  expect(awaited.length).toBeGreaterThan(0);
+  for (const { inbox, consumer } of awaited) {
+    await expect.poll(() => inbox.all.length + consumer.stats.missed).toBe(10);
+    expect(inbox.all).toEqual(upTo(inbox.all.length));
+  }
+});
+
 test("CON-8: what is kept at a channel's home for a client of another gateway has a bound, too", async () => {
   const keptBytes = 64 << 10;
   const rig = await ClusterRig.start(2, "TCP", { keptBytes, resumeWindowMs: 0 });

@@ -30,6 +30,8 @@ import { UnmadeSources } from "./unmade.ts";
 
 /** Time that an unused channel with history stays in memory. */
 const IDLE_MS = 600_000;
+/** Time for which a process tells other gateways how far a producer was that it has closed. */
+const TOLD_MS = 60_000;
 
 /** Tracks one channel: its types, its endpoints by concentrator, its derived channels. */
 export class ChannelManager implements ChannelOwner {
@@ -49,6 +51,8 @@ export class ChannelManager implements ChannelOwner {
   readonly #keeper: HistoryKeeper;
   /** Few channels have any. */
   #outlets: Outlets | undefined;
+  /** When processes last closed producers of theirs, the longest ago first; undefined where none has. */
+  #closed: Map<Connection, number> | undefined;
   #idle: NodeJS.Timeout | undefined;
   /**
    * Where the channel's home is. From "leaving" on it is another gateway and nothing goes on here, but producers are not to hear that consumers have gone: they would
@@ -235,6 +239,7 @@ export class ChannelManager implements ChannelOwner {
 
   removeProducer(producer: GatewayProducer): void {
     const { connection, outlet } = producer;
+    if (connection.isOpen) this.#noteClosed(connection);
     this.names.forgetProducer(producer);
     if (this.home === "here") this.unmade.left(producer);
     for (const { channel } of this.derivations) channel.lanes.leave(producer.number);
@@ -248,6 +253,26 @@ export class ChannelManager implements ChannelOwner {
     }
     this.#letGo(connection);
     this.forgetIfUnused();
+  }
+
+  #noteClosed(connection: Connection): void {
+    this.#closed ??= new Map();
+    this.#closed.delete(connection);
+    this.#closed.set(connection, performance.now());
+    for (const one of this.#closed.keys()) {
+      if (this.#mayTell(one)) return;
+      this.#closed.delete(one);
+    }
+  }
+
+  #mayTell(connection: Connection): boolean {
+    return connection.isOpen && performance.now() - (this.#closed?.get(connection) ?? 0) < TOLD_MS;
+  }
+
+  /** Connections that are to tell the channel's next home how far producers were that they have closed: a consumer is away, and hears it of nobody else. */
+  *departing(): Generator<Connection> {
+    if (![...this.#channels()].some(({ demand }) => demand.isAwaiting)) return;
+    for (const connection of this.#closed?.keys() ?? []) if (this.#mayTell(connection)) yield connection;
   }
 
   /** Names a derived channel, so that others may subscribe to it, and publish into it. @throws JechoError `DERIVED_TAKEN`, `CHANNEL_NAME_INVALID` */

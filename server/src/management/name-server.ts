@@ -258,7 +258,8 @@ export class NameServer {
     }
     const usersNow = (): Set<Connection> => {
       const users = new Set(moved.flatMap(({ producers }) => [...producers.connections()]));
-      for (const manager of moved) for (const connection of manager.consuming()) users.add(connection);
+      for (const manager of moved)
+        for (const connection of [...manager.consuming(), ...manager.departing()]) users.add(connection);
       // The gateway's own process serves other channels, too.
       users.delete(this.#modulating as Connection);
       return users;
