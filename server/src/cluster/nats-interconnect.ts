@@ -170,7 +170,7 @@ export class NatsInterconnect implements Interconnect {
     await this.#listen();
   }
 
-  /** Hears what the bucket has, and what changes there. */
+  /** Hears what the bucket has, and what changes there. Resolves when what it has is known. */
   async #listen(): Promise<void> {
     this.#watch?.stop();
     this.#watch = undefined;
@@ -180,11 +180,16 @@ export class NatsInterconnect implements Interconnect {
     // It may have parted meanwhile.
     if (this.#state !== "member" || this.#id !== id || this.#watch !== undefined) return watch.stop();
     this.#watch = watch;
-    void this.#hear(watch);
+    await new Promise<void>(known => void this.#hear(watch, known));
   }
 
-  async #hear(watch: QueuedIterator<KvWatchEntry>): Promise<void> {
-    for await (const entry of watch) if (watch === this.#watch) this.#noted(entry);
+  async #hear(watch: QueuedIterator<KvWatchEntry>, known: () => void): Promise<void> {
+    for await (const entry of watch) {
+      if (watch === this.#watch) this.#noted(entry);
+      // So is the last of those that were there before: its own lease is one of them.
+      if (entry.isUpdate) known();
+    }
+    known();
   }
 
   /** Follows the connection to NATS. */

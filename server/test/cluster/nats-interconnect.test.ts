@@ -41,6 +41,11 @@ describe.skipIf(withoutNats)("by NATS", () => {
     expect(one.interconnect.identity).not.toBe(third.interconnect.identity);
   });
 
+  test("CLU-6: a gateway knows all members once it has started", async () => {
+    const nats = await startNats();
+    for (let others = 0; others < 8; others++) expect((await open(nats)).members.size).toBe(others);
+  });
+
   test("CLU-8: a gateway that was stopped for longer than its lease knows at once that it is no member", async () => {
     const nats = await startNats();
     const one = await open(nats);
