@@ -18,6 +18,8 @@ const STEADY_MS = 10_000;
 const END_MS = 10_000;
 /** Interval of looks whether workers have found one another, and the time that they have for it. */
 const [LOOK_MS, TOGETHER_MS] = [50, 30_000];
+/** Time that a worker has to say whom it reaches. */
+const ANSWER_MS = 2000;
 
 export interface WorkersOptions {
   readonly count: number;
@@ -129,10 +131,12 @@ export class Workers {
   async #allTogether(): Promise<void> {
     const lateAt = performance.now() + TOGETHER_MS;
     while (!this.#isStopping) {
-      const counts = await Promise.all(this.#workers.map(worker => worker.gateways()));
+      const answers = await Promise.all(this.#workers.map(worker => worker.gateways()));
+      // Who hangs is not waited for: to be exchanged may be what helps.
+      const counts = answers.filter(count => count !== undefined);
       // By NATS there may be others.
       const [first = 0] = counts;
-      if (first >= this.#workers.length && counts.every(count => count === first)) return;
+      if (first >= counts.length && counts.every(count => count === first)) return;
       if (performance.now() > lateAt)
         return this.#log.warn({}, `workers have not found one another for ${TOGETHER_MS} ms`);
       await delay(LOOK_MS);
@@ -150,6 +154,8 @@ class Worker {
   /** Times in a row that it has been started again. */
   #failures = 0;
   #again: NodeJS.Timeout | undefined;
+  /** The answer to how many gateways it reaches, where that has been asked. */
+  #answer: Promise<number> | undefined;
 
   constructor(name: string, words: readonly string[], options: WorkersOptions) {
     this.name = name;
@@ -203,10 +209,17 @@ class Worker {
     clearTimeout(late);
   }
 
-  /** Number of gateways that it reaches, with itself; 0 where it does not run. */
-  async gateways(): Promise<number> {
+  /** Number of gateways that it reaches, with itself; 0 where it does not run, and undefined where it does not answer. */
+  async gateways(): Promise<number | undefined> {
     const child = this.#child;
     if (child?.connected !== true) return 0;
+    this.#answer ??= this.#ask(child).finally(() => {
+      this.#answer = undefined;
+    });
+    return Promise.race([this.#answer, delay(ANSWER_MS, undefined, { ref: false })]);
+  }
+
+  #ask(child: ChildProcess): Promise<number> {
     const answer = messageOf<GatewayStats>(child);
     // Where that fails it ends.
     child.send("stats", () => {});
