@@ -125,12 +125,10 @@ test("CLU-3, DEL-4: a worker that is killed is started again, and costs its clie
 test("CLU-3: a worker that hangs is exchanged like the others", async () => {
   const workers = await Workers.start("--drain", "0");
   const former = workers.processes;
-  // As one that hangs it takes no signal but the last one.
+  // A stopped process takes no signal but the last one.
   process.kill(former[1] as number, "SIGSTOP");
   const reloading = runCommand(["reload", String(workers.child.pid)]);
-  await expect
-    .poll(() => workers.said, { timeout: 60_000 })
-    .toContain("2 workers have been exchanged");
+  await expect.poll(() => workers.said, { timeout: 60_000 }).toContain("2 workers have been exchanged");
   expect(await reloading).toMatchObject({ code: 0 });
   expect(workers.processes.filter(pid => former.includes(pid))).toEqual([]);
   expect(await workers.end()).toBe(0);

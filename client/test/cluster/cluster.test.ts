@@ -250,7 +250,7 @@ test("DEL-12, CLU-3: who was away while a channel moved is told what it missed o
     Array.from({ length: 16 }, async (_, i) => {
       const name = `departed/${i}`;
       const producer = await raising.channel(name, Tick).produce();
-      // It knows no other gateway.
+      // This session knows no other gateway.
       const heard = await hear(rig.session(2, { others: [] }), name);
       await expect.poll(() => producer.demand.total).toBe(1);
       await raise(producer, 1, 5);
@@ -264,7 +264,7 @@ test("DEL-12, CLU-3: who was away while a channel moved is told what it missed o
   await expect.poll(() => moved).toBe(1);
   await whenState(raising, "live");
   await raising.flush();
-  // Of the others their home, which has gone, alone knew that they are away.
+  // The home of the others has gone, and alone knew that they are away.
   const awaited = channels.filter(({ producer }) => producer.demand.total === 1);
   for (const { producer } of channels) {
     await raise(producer, 6, 10);

@@ -181,7 +181,7 @@ describe.skipIf(withoutNats)("by NATS", () => {
         const name = `moved/${i}`;
         const producing = rig.session(0);
         const producer = await producing.channel(name, Tick).produce({ history });
-        // It knows no other gateway.
+        // This session knows no other gateway.
         const { inbox, consumer } = await hear(rig.session(2, { others: [] }), name, { modulator: EVEN });
         const restarts: string[] = [];
         consumer.onRestart(({ message }) => restarts.push(message));
@@ -227,7 +227,7 @@ describe.skipIf(withoutNats)("by NATS", () => {
     session.onStatus(({ error }) => error?.code === "CHANNEL_MOVED" && moved++);
     await rig.begin(1);
     await rig.gateways[1]?.close();
-    // Who comes now finds the channels before those who have used them have gone.
+    // Consumers that come now find the channels before the former users have gone.
     const early = rig.session(0);
     await Promise.all(names.map(name => hear(early, name)));
     await expect.poll(() => moved).toBeGreaterThan(0);

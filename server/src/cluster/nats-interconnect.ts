@@ -186,7 +186,7 @@ export class NatsInterconnect implements Interconnect {
   async #hear(watch: QueuedIterator<KvWatchEntry>, known: () => void): Promise<void> {
     for await (const entry of watch) {
       if (watch === this.#watch) this.#noted(entry);
-      // So is the last of those that were there before: its own lease is one of them.
+      // The last entry from before counts as an update: this gateway's own lease is there at least.
       if (entry.isUpdate) known();
     }
     known();

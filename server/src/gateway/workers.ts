@@ -132,7 +132,7 @@ export class Workers {
     const lateAt = performance.now() + TOGETHER_MS;
     while (!this.#isStopping) {
       const answers = await Promise.all(this.#workers.map(worker => worker.gateways()));
-      // Who hangs is not waited for: to be exchanged may be what helps.
+      // A worker that hangs is not waited for: to be exchanged may be what helps.
       const counts = answers.filter(count => count !== undefined);
       // By NATS there may be others.
       const [first = 0] = counts;

@@ -196,7 +196,7 @@ export class StreamStore implements HistoryStore {
   }
 
   leave(channel: string): void {
-    // Whoever reads it now goes on with it.
+    // A reader that is at work goes on with it.
     if (this.#fetching.has(channel)) return;
     this.#read.delete(channel);
     const lines = this.#lines.get(channel);

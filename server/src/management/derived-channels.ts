@@ -111,7 +111,7 @@ export class DerivedChannels {
     if (!this.#index.remove(derived)) return;
     this.#manager.detach(derived);
     this.#manager.names.forgetDerived(derived);
-    // What is stored is the next home's.
+    // Stored output is the next home's, where there is one.
     if (this.#manager.home === "here") derived.channel.history?.forget();
     derived.remove(why);
     if (derived.parent !== undefined) this.dropIfUnused(derived.parent);
