@@ -79,3 +79,23 @@ test("a finger is told the value where it touches, and goes on being told it aft
   await expect(page.getByTestId("readout-section")).toHaveText(/hPa .* km .*ppmv$/);
   await page.context().close();
 });
+
+test("a number may have the comma that a phone's keyboard offers in place of the point", async ({
+  browser,
+  system,
+}) => {
+  const page = await openPhone(browser, system.url, UPRIGHT);
+  await page.getByTestId("set-scale-map").tap();
+  await page.getByTestId("scale-low-map").fill("2,5");
+  await page.getByTestId("scale-high-map").fill("7,25");
+  await page.getByRole("button", { name: "Set", exact: true }).tap();
+  await expect(page.getByTestId("scale-map")).toHaveAttribute("data-low", "2.5");
+  await expect(page.getByTestId("scale-map")).toHaveAttribute("data-high", "7.25");
+  await page.getByTestId("alarm-map").tap();
+  await page.getByTestId("threshold-map").fill("0,25");
+  await page.getByTestId("threshold-map").press("Enter");
+  await expect.poll(() => page.url()).toContain("alarm0.25");
+  await page.getByTestId("amount").fill("0,5");
+  await expect(page.getByTestId("amount")).toHaveAttribute("aria-invalid", "false");
+  await page.context().close();
+});

@@ -51,6 +51,11 @@ export function dateTime(at: number): string {
   return DATE_TIME.format(at);
 }
 
+/** A number as people type it, with a point or with the comma that the keyboards of many languages have; NaN where it is none. */
+export function typedNumber(text: string): number {
+  return text.trim() === "" ? Number.NaN : Number(text.replace(",", "."));
+}
+
 /** Three significant digits, as much as a colour can show, and one more to compare. */
 export function formatValue(value: number): string {
   return `${value >= 1 ? value.toFixed(3) : value.toPrecision(3)} ${UNIT}`;

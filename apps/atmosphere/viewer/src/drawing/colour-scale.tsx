@@ -1,5 +1,5 @@
 import { type FormEvent, type ReactNode, useState, useSyncExternalStore } from "react";
-import { UNIT } from "../look.ts";
+import { typedNumber, UNIT } from "../look.ts";
 import { type ColourMap, cssColour } from "./colour-map.ts";
 import { type ColourRange, type Range, type Scale, ticksOf } from "./colour-range.ts";
 
@@ -112,8 +112,8 @@ interface ScaleFormProps {
 function ScaleForm({ name, scale, onSet, onDone }: ScaleFormProps): ReactNode {
   const [low, setLow] = useState(String(scale.low));
   const [high, setHigh] = useState(String(scale.high));
-  const wanted = { low: Number(low), high: Number(high) };
-  const isValid = low.trim() !== "" && high.trim() !== "" && wanted.low < wanted.high;
+  const wanted = { low: typedNumber(low), high: typedNumber(high) };
+  const isValid = wanted.low < wanted.high;
   const set = (event: FormEvent): void => {
     event.preventDefault();
     if (!isValid) return;

@@ -2,7 +2,7 @@ import { useSession } from "@jecho/react";
 import { type ReactNode, useEffect, useState } from "react";
 import { CHANNELS, type Status } from "../../../src/types.ts";
 import { formatLatitude, formatLongitude } from "../drawing/projection.ts";
-import { dayLabel, type Look, layerLabel } from "../look.ts";
+import { dayLabel, type Look, layerLabel, typedNumber } from "../look.ts";
 import type { PageState } from "../page-state.ts";
 import { type Command, useSteering } from "../session.ts";
 import { modelDate } from "./header.tsx";
@@ -156,8 +156,8 @@ interface SourceControlProps {
 function SourceControl({ look, onChange, onAdd }: SourceControlProps): ReactNode {
   const { source, isPicking, layer } = look;
   const [text, setText] = useState("5");
-  const amount = Number(text);
-  const isValid = text.trim() !== "" && amount > 0 && amount <= 1000;
+  const amount = typedNumber(text);
+  const isValid = amount > 0 && amount <= 1000;
   return (
     <div className="source" data-testid="source">
       <h3>Ozone source</h3>

@@ -2,7 +2,7 @@ import { useStatus } from "@jecho/react";
 import { type ReactNode, type RefObject, useEffect, useId, useRef, useState } from "react";
 import { REPLAY } from "../field-subscription.ts";
 import type { FieldSnapshot, Mode } from "../field-view.ts";
-import { DETAILS, type Detail, UNIT } from "../look.ts";
+import { DETAILS, type Detail, typedNumber, UNIT } from "../look.ts";
 import type { PageState } from "../page-state.ts";
 import { lastShownAt } from "../page-visibility.ts";
 import { StatePill, useNow } from "../panels/state.tsx";
@@ -291,8 +291,8 @@ function sayBeginning({ state, detail }: Judged): string {
 function ModeControl({ subscribed, name }: { subscribed: Subscribed; name: string }): ReactNode {
   const { mode, setMode, snapshot } = subscribed;
   const [text, setText] = useState(() => (mode.kind === "alarm" ? String(mode.threshold) : "0.05"));
-  const threshold = Number(text);
-  const isValid = text.trim() !== "" && Number.isFinite(threshold) && threshold >= 0;
+  const threshold = typedNumber(text);
+  const isValid = Number.isFinite(threshold) && threshold >= 0;
   const choose = (wanted: Mode): void => {
     if (wanted.kind !== mode.kind || (wanted.kind === "alarm" && wanted !== mode)) setMode(wanted);
   };
