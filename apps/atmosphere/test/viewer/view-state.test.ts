@@ -8,7 +8,7 @@ import {
   staleAfterMs,
 } from "../../viewer/src/panels/view-state.ts";
 
-const NOW = 1_000_000;
+const NOW = Date.now();
 const LIVE = { state: "live", since: NOW - 60_000 } as const;
 const SIGNS: Signs = {
   now: NOW,
@@ -41,6 +41,12 @@ test("it is stale after three expected steps, and says since when", () => {
   expect(stale).toMatchObject({ state: "stale", since: NOW - 1600 });
   expect(say(stale)).toMatch(/^stale since \d\d:\d\d:\d\d$/);
   expect(stateOf({ lastEventAt: NOW - 1600, expectedMs: 1000 })).toBe("live");
+});
+
+test("what has been so since another day is said with its date", () => {
+  const before = NOW - 24 * 3_600_000;
+  const stale = judge({ ...SIGNS, openedAt: before, lastEventAt: before });
+  expect(say(stale)).toMatch(/^stale since \d{1,2} \w+ 20\d\d, \d\d:\d\d$/);
 });
 
 test("what comes late is not called live, and is stale only when it does not come at all", () => {

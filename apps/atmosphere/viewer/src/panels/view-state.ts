@@ -1,5 +1,6 @@
 /** State that a view tells of itself, so that no picture is taken for newer than it is. */
 import type { Status } from "@jecho/client";
+import { dateTime } from "../look.ts";
 
 export type ViewState =
   | "connecting"
@@ -56,6 +57,8 @@ const MOST_PATIENCE_MS = 15_000;
 const PAUSED_STALE_MS = 3500;
 /** Most connections are there before that. */
 const CONNECT_PATIENCE_MS = 2000;
+/** Half a day: a time of day means the last one. */
+const DATELESS_MS = 43_200_000;
 /** A new window is not worth a word before that. */
 const PATIENCE_MS = 400;
 
@@ -128,8 +131,9 @@ function judgeSilence(signs: Signs): Judged {
   return { state: "live", since: lastEventAt, detail: isWaiting ? "new window is on its way" : "" };
 }
 
+/** A moment of this machine's clock: the time of day alone, or with its date where a page that is open all night may mean another day. */
 export function clockTime(at: number): string {
-  return new Date(at).toLocaleTimeString("en-GB");
+  return Date.now() - at < DATELESS_MS ? new Date(at).toLocaleTimeString("en-GB") : dateTime(at);
 }
 
 export function describe(judged: Judged): string {
