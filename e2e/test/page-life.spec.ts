@@ -186,3 +186,18 @@ test("a page without the simulation's word asks for it again where the gateway s
   await expect(page.getByTestId("banner")).not.toContainText("OVERLOADED");
   await context.close();
 });
+
+test("a window that goes to a screen with more pixels is drawn with them", async ({ open }) => {
+  const page = await open();
+  const ratio = (canvas: string) =>
+    view(page, "map")
+      .locator(canvas)
+      .evaluate(canvas => (canvas as HTMLCanvasElement).width / canvas.clientWidth);
+  expect(await ratio(".lines-canvas")).toBeCloseTo(1, 1);
+  const cdp = await page.context().newCDPSession(page);
+  for (const deviceScaleFactor of [2, 1, 2]) {
+    const size = { ...(page.viewportSize() ?? { width: 0, height: 0 }), mobile: false };
+    await cdp.send("Emulation.setDeviceMetricsOverride", { ...size, deviceScaleFactor });
+    await expect.poll(() => ratio(".lines-canvas")).toBeCloseTo(deviceScaleFactor, 1);
+  }
+});

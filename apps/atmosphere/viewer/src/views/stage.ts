@@ -31,6 +31,8 @@ export class Stage {
   readonly #context: CanvasRenderingContext2D | null;
   readonly #painter: FieldPainter;
   readonly #observer: ResizeObserver;
+  /** Whether the screen has as many pixels as it had. */
+  #ratio: MediaQueryList | undefined;
   #fieldSize: Size = { width: 0, height: 0 };
   #linesSize: Size = { width: 0, height: 0 };
   #frame = 0;
@@ -50,9 +52,22 @@ export class Stage {
     this.#observer = new ResizeObserver(() => this.#resize());
     this.#observer.observe(field);
     this.#observer.observe(lines);
+    this.#watchRatio();
     lightScheme.addEventListener("change", this.#schemeChanged);
     this.#resize();
   }
+
+  /** A window that goes to another screen has other pixels at the same size. */
+  #watchRatio(): void {
+    this.#ratio = matchMedia(`(resolution: ${devicePixelRatio}dppx)`);
+    this.#ratio.addEventListener("change", this.#ratioChanged);
+  }
+
+  readonly #ratioChanged = (): void => {
+    this.#ratio?.removeEventListener("change", this.#ratioChanged);
+    this.#watchRatio();
+    this.#resize();
+  };
 
   readonly #schemeChanged = (): void => this.invalidateLines();
 
@@ -85,6 +100,7 @@ export class Stage {
     clearTimeout(this.#fading);
     this.#observer.disconnect();
     lightScheme.removeEventListener("change", this.#schemeChanged);
+    this.#ratio?.removeEventListener("change", this.#ratioChanged);
     this.#painter.close();
   }
 
