@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CHANNELS, GridData, Status } from "@jecho/atmosphere";
 import { connect, type View, viewFilter } from "@jecho/client";
-import type { Page } from "@playwright/test";
+import type { Locator, Page } from "@playwright/test";
 import { System } from "../src/system.ts";
 import { drawn, expect, lastSeen, nextStep, noted, seen, test, view } from "./fixtures.ts";
 
@@ -175,4 +175,22 @@ test("a simulation that dies takes its controls and its old word with it, and go
     await system.stop();
     await rm(checkpoint, { force: true });
   }
+});
+
+test("two maps of different parts share a scale, and each says that values lie beyond it on either side", async ({
+  browser,
+  system,
+}) => {
+  const page = await (await browser.newContext({ viewport: { width: 1440, height: 900 } })).newPage();
+  // The whole earth, and a part of the tropics, where nothing is as low.
+  await page.goto(`${system.url}?views=map,map&map=0,0,360&map=0,0,40&scale=7.5,9.5`);
+  for (const map of [0, 1]) await expect(view(page, "map").nth(map)).toHaveAttribute("data-step", /\d/);
+  const [first, second] = [0, 1].map(map => page.getByTestId("scale-map").nth(map).locator(".scale-bar"));
+  for (let i = 0; i < 3; i++) {
+    await expect(first as Locator).toHaveText("◂▸");
+    await expect(second as Locator).toHaveText("◂▸");
+    const step = await view(page, "map").nth(1).getAttribute("data-step");
+    await expect(view(page, "map").nth(1)).not.toHaveAttribute("data-step", `${step}`);
+  }
+  await page.context().close();
 });

@@ -92,7 +92,7 @@ export abstract class EarthBoard<C extends Camera> extends FieldBoard {
     if (event.layer !== this.look.layer && !this.#isReplay) return;
     this.forgetKept();
     this.picture.receive(event, performance.now() / 1000);
-    this.range.offer(this.name, String(event.layer), spreadOf(event.values));
+    this.range.offer(this.part, String(event.layer), spreadOf(event.values));
     this.stage?.invalidateField();
   }
 

@@ -122,7 +122,7 @@ export abstract class FieldBoard implements StagePainting, ScaleSource {
     if (this.picture.top !== undefined) return;
     this.picture.restore(picture);
     this.#keptAt = at;
-    this.range.offer(this.name, this.rangeKey(), spreadOf(picture.values));
+    this.range.offer(this.part, this.rangeKey(), spreadOf(picture.values));
     this.stage?.invalidate();
   }
 

@@ -86,7 +86,7 @@ export class SectionBoard extends FieldBoard {
   override scene(width: number, height: number): Scene {
     const { top, under } = this.picture;
     // All layers of a step come together: one look at them is enough for the range.
-    if (top !== undefined) this.range.offer(this.name, this.rangeKey(), spreadOf(top.values));
+    if (top !== undefined) this.range.offer(this.part, this.rangeKey(), spreadOf(top.values));
     return {
       camera: { kind: "section", width, height, layers: LAYERS },
       rasters: [
