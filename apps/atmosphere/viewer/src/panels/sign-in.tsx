@@ -5,7 +5,8 @@ import { accessToken, keepAccessToken } from "../access-token.ts";
 /** Asks for a token where the gateway takes nobody without a good one. */
 export function SignIn({ error, onRetry }: { error: JechoError; onRetry: () => void }): ReactNode {
   const [text, setText] = useState("");
-  const token = text.trim();
+  // Who was given a link has its token behind the #.
+  const token = text.trim().replace(/^.*#token=/, "");
   const enter = (event: FormEvent): void => {
     event.preventDefault();
     if (token === "") return;
@@ -15,7 +16,7 @@ export function SignIn({ error, onRetry }: { error: JechoError; onRetry: () => v
   return (
     <main className="taking-over" data-testid="sign-in">
       <h1>Atmosphere</h1>
-      <p>
+      <p role="alert">
         {error.code === "KICKED"
           ? "An operator ended the connections of this token's owner. It takes a newer token to come back."
           : accessToken() === undefined
@@ -24,7 +25,7 @@ export function SignIn({ error, onRetry }: { error: JechoError; onRetry: () => v
       </p>
       <form className="row" onSubmit={enter}>
         <label className="field">
-          <span>Token</span>
+          <span>Token or link</span>
           <input
             type="password"
             autoComplete="off"
