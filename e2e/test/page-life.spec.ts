@@ -201,3 +201,21 @@ test("a window that goes to a screen with more pixels is drawn with them", async
     await expect.poll(() => ratio(".lines-canvas")).toBeCloseTo(deviceScaleFactor, 1);
   }
 });
+
+test("the link for another device is copied where the clipboard is refused to the page, too", async ({
+  open,
+}) => {
+  const page = await open();
+  const errors: Error[] = [];
+  page.on("pageerror", error => errors.push(error));
+  const cdp = await page.context().newCDPSession(page);
+  await cdp.send("Browser.setPermission", {
+    permission: { name: "clipboard-write" },
+    setting: "denied",
+    origin: new URL(page.url()).origin,
+  });
+  await page.getByTestId("hand-over").click();
+  await page.getByTestId("handover-copy").click();
+  await expect(page.getByTestId("handover-copy")).toHaveText("Copied");
+  expect(errors).toEqual([]);
+});

@@ -141,7 +141,7 @@ function CopyField({ text, isGood }: { text: string; isGood: boolean }): ReactNo
         className={isGood ? "primary" : ""}
         disabled={!isGood}
         data-testid="handover-copy"
-        onClick={() => void copy(text, field).then(() => setCopied(text))}
+        onClick={() => void copy(text, field).then(isCopied => isCopied && setCopied(text))}
       >
         {copied === text ? "Copied" : "Copy link"}
       </button>
@@ -149,11 +149,18 @@ function CopyField({ text, isGood }: { text: string; isGood: boolean }): ReactNo
   );
 }
 
-/** The clipboard is there for pages from this machine or by https only; the old way works everywhere. */
-async function copy(text: string, field: RefObject<HTMLInputElement | null>): Promise<void> {
-  if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(text);
-  field.current?.select();
-  document.execCommand("copy");
+/**
+ * The clipboard is there for pages from this machine or by https only, and may be refused to them; the old way works everywhere. Where
+ * nothing does, the text is marked, to be copied by hand.
+ */
+async function copy(text: string, field: RefObject<HTMLInputElement | null>): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    field.current?.select();
+    return document.execCommand("copy");
+  }
 }
 
 function clock(seconds: number): string {
