@@ -1,4 +1,7 @@
+import { connect, type } from "@jecho/client";
 import { expect, test } from "./fixtures.ts";
+
+const Reading = type("Reading", { value: "float64" });
 
 test("a page that knows nothing of a channel shows its fields, live, and draws what is chosen", async ({
   browser,
@@ -46,4 +49,21 @@ test("a channel's name that is no encoded text is taken as it stands", async ({ 
   await expect(page.getByLabel("Channel")).toHaveValue("ozone%");
   await expect(page.getByTestId("any-state")).toHaveText("refused");
   await page.context().close();
+});
+
+test("however fast events come, it is said how many a second", async ({ browser, system }) => {
+  await using session = connect(new URL(system.url).host, { place: "here" });
+  const producer = await session.channel("test/fast", Reading).produce();
+  const timer = setInterval(() => {
+    for (let i = 0; i < 60; i++) producer.publish({ value: i });
+  }, 20);
+  try {
+    const page = await (await browser.newContext()).newPage();
+    await page.goto(`${system.url}#channel=test/fast`);
+    const rate = page.locator(".any-line b").nth(1);
+    await expect.poll(async () => Number(await rate.textContent())).toBeGreaterThan(900);
+    await page.context().close();
+  } finally {
+    clearInterval(timer);
+  }
 });

@@ -43,7 +43,8 @@ export class ChannelFeed {
   readonly #listeners = new Set<() => void>();
   readonly #stopWatching = watchVisibility(() => this.#tell());
   readonly #series = new Map<string, { times: number[]; values: number[] }>();
-  #arrivals: number[] = [];
+  /** Events of the last seconds, together where they came within one telling. */
+  #arrivals: { readonly at: number; events: number }[] = [];
   #status: Status = { state: "connecting", since: Date.now() };
   #type: Type | undefined;
   #event: unknown;
@@ -106,13 +107,18 @@ export class ChannelFeed {
     this.#type = type;
     this.#events++;
     this.#receivedAt = now;
-    this.#arrivals.push(now);
-    if (this.#arrivals.length > 2 * MOST_POINTS) this.#arrivals = this.#arrivals.slice(-MOST_POINTS);
+    this.#count(now);
     for (const { path, value } of rowsOf(this.#event, type?.fields ?? [])) {
       if (typeof value === "number" || typeof value === "bigint" || typeof value === "boolean")
         this.#note(path, now, Number(value));
     }
     this.#tellSoon();
+  }
+
+  #count(now: number): void {
+    const newest = this.#arrivals.at(-1);
+    if (newest !== undefined && now - newest.at < TELL_MS) newest.events++;
+    else this.#arrivals = [...this.#arrivals.filter(({ at }) => now - at < RATE_MS), { at: now, events: 1 }];
   }
 
   #note(path: string, at: number, value: number): void {
@@ -130,14 +136,14 @@ export class ChannelFeed {
 
   #look(): FeedSnapshot {
     const now = Date.now();
-    this.#arrivals = this.#arrivals.filter(at => now - at < RATE_MS);
+    const recent = this.#arrivals.filter(({ at }) => now - at < RATE_MS);
     return {
       status: this.#status,
       type: this.#type,
       rows: rowsOf(this.#event, this.#type?.fields ?? []),
       events: this.#events,
       receivedAt: this.#receivedAt,
-      perSecond: (1000 * this.#arrivals.length) / RATE_MS,
+      perSecond: (1000 * recent.reduce((sum, { events }) => sum + events, 0)) / RATE_MS,
       fault: this.#fault,
     };
   }
