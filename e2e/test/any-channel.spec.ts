@@ -67,3 +67,25 @@ test("however fast events come, it is said how many a second", async ({ browser,
     clearInterval(timer);
   }
 });
+
+test("a plot of a channel on which nothing comes is drawn again when the phone is turned", async ({
+  browser,
+  system,
+}) => {
+  await using session = connect(new URL(system.url).host, { place: "here" });
+  const producer = await session.channel("test/seldom", Reading).produce();
+  const page = await (await browser.newContext({ viewport: { width: 390, height: 844 } })).newPage();
+  await page.goto(`${system.url}#channel=test/seldom`);
+  await expect(page.getByTestId("any-state")).toHaveText("waiting for the first event");
+  producer.publish({ value: 1 });
+  const plot = page.getByTestId("plot");
+  await expect(plot).toHaveAttribute("data-points", "1");
+  await expect(page.locator(".any-line")).toContainText("1 event,");
+  const isSharp = () =>
+    plot.evaluate(canvas => (canvas as HTMLCanvasElement).width - Math.round(canvas.clientWidth));
+  await expect.poll(isSharp).toBeLessThan(3);
+  await page.setViewportSize({ width: 844, height: 390 });
+  await expect.poll(() => plot.evaluate(canvas => canvas.clientWidth)).toBeGreaterThan(600);
+  await expect.poll(async () => Math.abs(await isSharp())).toBeLessThan(3);
+  await page.context().close();
+});

@@ -2,7 +2,15 @@
 import type { JechoError } from "@jecho/client";
 import { fbsOf } from "@jecho/client/fbs";
 import { useSession, useStatus } from "@jecho/react";
-import { type FormEvent, type ReactNode, useEffect, useRef, useState, useSyncExternalStore } from "react";
+import {
+  type FormEvent,
+  type ReactNode,
+  type RefObject,
+  useEffect,
+  useRef,
+  useState,
+  useSyncExternalStore,
+} from "react";
 import { CHANNELS } from "../../../src/types.ts";
 import { useNow } from "../panels/state.tsx";
 import { clockTime } from "../panels/view-state.ts";
@@ -157,7 +165,8 @@ function FeedLine({ snapshot }: { snapshot: FeedSnapshot }): ReactNode {
             : state}
       </span>
       <span>
-        <b>{events}</b> events, <b>{isStale ? 0 : shortNumber(Number(perSecond.toPrecision(2)))}</b>/s
+        <b>{events}</b> {events === 1 ? "event" : "events"},{" "}
+        <b>{isStale ? 0 : shortNumber(Number(perSecond.toPrecision(2)))}</b>/s
       </span>
       <span className="any-fault" role="status">
         {said}
@@ -213,6 +222,19 @@ function Strip({ value }: { value: unknown }): ReactNode {
   return list === undefined || list.length === 0 ? null : <canvas ref={canvas} className="strip" />;
 }
 
+/** Size of an element, which may change while no event comes: where a phone is turned. */
+function useSize(of: RefObject<Element | null>): string {
+  const [size, setSize] = useState("");
+  useEffect(() => {
+    const observer = new ResizeObserver(([entry]) => {
+      if (entry !== undefined) setSize(`${entry.contentRect.width} ${entry.contentRect.height}`);
+    });
+    if (of.current !== null) observer.observe(of.current);
+    return () => observer.disconnect();
+  }, [of]);
+  return size;
+}
+
 interface PlotProps {
   readonly feed: ChannelFeed;
   readonly row: Row;
@@ -225,13 +247,14 @@ function Plot({ feed, row, version }: PlotProps): ReactNode {
   const list = numbersOf(row.value);
   const series = list === undefined ? feed.series(row.path) : undefined;
   const points = list?.length ?? series?.values.length ?? 0;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a series grows in place, and is drawn again with each snapshot
+  const size = useSize(canvas);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a series grows in place, and is drawn again with each snapshot and size
   useEffect(() => {
     const on = canvas.current;
     if (on === null) return;
     if (list !== undefined) drawLine(on, undefined, list, place => String(Math.round(place)));
     else if (series !== undefined) drawLine(on, series.times, series.values, clockTime);
-  }, [list, series, version]);
+  }, [list, series, version, size]);
   const range = rangeOf(list ?? series?.values ?? []);
   return (
     <>
