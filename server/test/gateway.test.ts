@@ -314,6 +314,7 @@ test("files of the folder are served, with their types, and nothing else", async
     await mkdir(join(folder, "assets"));
     await writeFile(join(folder, "index.html"), "<p>hello</p>");
     await writeFile(join(folder, "assets", "a.js"), "1");
+    await writeFile(join(folder, "assets", "b.mjs"), "1");
     await using gateway = await start({ staticFolder: folder });
     const get = (path: string, headers = {}): Promise<Response> =>
       fetch(`http://${gateway.address}${path}`, { headers });
@@ -329,6 +330,8 @@ test("files of the folder are served, with their types, and nothing else", async
     expect(page.headers.get("cross-origin-embedder-policy")).toBe("require-corp");
     expect((await get("/", { "if-none-match": page.headers.get("etag") ?? "" })).status).toBe(304);
     expect((await get("/assets/a.js")).headers.get("cache-control")).toContain("immutable");
+    // Browsers run no module of another type.
+    expect((await get("/assets/b.mjs")).headers.get("content-type")).toContain("text/javascript");
     // As curl -I and those that watch over servers ask.
     for (const [path, status, length] of [
       ["/", 200, 12],
