@@ -315,6 +315,7 @@ test("files of the folder are served, with their types, and nothing else", async
     await writeFile(join(folder, "index.html"), "<p>hello</p>");
     await writeFile(join(folder, "assets", "a.js"), "1");
     await writeFile(join(folder, "assets", "b.mjs"), "1");
+    await writeFile(join(folder, "Höhe in km.txt"), "30");
     await using gateway = await start({ staticFolder: folder });
     const get = (path: string, headers = {}): Promise<Response> =>
       fetch(`http://${gateway.address}${path}`, { headers });
@@ -332,6 +333,9 @@ test("files of the folder are served, with their types, and nothing else", async
     expect((await get("/assets/a.js")).headers.get("cache-control")).toContain("immutable");
     // Browsers run no module of another type.
     expect((await get("/assets/b.mjs")).headers.get("content-type")).toContain("text/javascript");
+    // However the URL of a name is escaped.
+    for (const path of ["/Höhe in km.txt", "/H%C3%B6he%20in%20km.txt"])
+      expect(await (await get(path)).text()).toBe("30");
     // As curl -I and those that watch over servers ask.
     for (const [path, status, length] of [
       ["/", 200, 12],
@@ -361,7 +365,13 @@ test("files of the folder are served, with their types, and nothing else", async
     }
     expect(packed.headers.get("etag")).not.toBe(plain.headers.get("etag"));
     expect((await ask("/assets/a.js", "gzip")).headers.get("content-encoding")).toBeNull();
-    for (const path of ["/nothing", "/assets/../../etc/passwd", "/%2e%2e/etc/passwd"])
+    for (const path of [
+      "/nothing",
+      "/assets/../../etc/passwd",
+      "/%2e%2e/etc/passwd",
+      "/%2e%2e%2fetc/passwd",
+      "/%ff",
+    ])
       expect((await get(path)).status).toBe(404);
   } finally {
     await rm(folder, { recursive: true });

@@ -144,7 +144,7 @@ export class StaticFiles {
 
   /** Answers GET and HEAD. */
   answer(request: WebRequest): WebAnswer {
-    const { path } = request;
+    const path = decoded(request.path);
     const file = this.#files.get(path.endsWith("/") ? `${path}index.html` : path);
     if (file === undefined) return nothingHere();
     const packed = TAKES_GZIP.test(request.header("accept-encoding")) ? file.packed : undefined;
@@ -176,6 +176,15 @@ function policyFor(host: string): string {
   // A page that produces, or makes its own view of what is modulated nowhere else, runs modulators in WebAssembly; where its bundler knows
   // nothing of workers, in one that is made of text.
   return `default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self' blob:; connect-src 'self'${sockets}; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; frame-ancestors 'self'`;
+}
+
+/** A path as files are named: browsers escape spaces and letters like ä. What cannot be decoded names no file. */
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return "";
+  }
 }
 
 function bodyOf(bytes: Uint8Array): Body {
