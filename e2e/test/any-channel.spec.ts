@@ -1,4 +1,5 @@
 import { connect, type } from "@jecho/client";
+import { startCutter } from "../src/cutter.ts";
 import { expect, test } from "./fixtures.ts";
 
 const Reading = type("Reading", { value: "float64" });
@@ -87,5 +88,20 @@ test("a plot of a channel on which nothing comes is drawn again when the phone i
   await page.setViewportSize({ width: 844, height: 390 });
   await expect.poll(() => plot.evaluate(canvas => canvas.clientWidth)).toBeGreaterThan(600);
   await expect.poll(async () => Math.abs(await isSharp())).toBeLessThan(3);
+  await page.context().close();
+});
+
+test("a page whose gateway is away says why nothing comes", async ({ browser, system }) => {
+  await using cutter = await startCutter(system.url);
+  const page = await (await browser.newContext()).newPage();
+  await page.goto(`${cutter.url}#channel=atmosphere/status`);
+  await expect(page.getByTestId("any-state")).toHaveText("live");
+  await expect(page.locator(".any-fault")).toBeEmpty();
+  cutter.part();
+  await expect(page.getByTestId("any-state")).toHaveText("reconnecting");
+  await expect(page.locator(".any-fault")).toContainText("CONNECTION_LOST: ");
+  cutter.join();
+  await expect(page.getByTestId("any-state")).toHaveText("live");
+  await expect(page.locator(".any-fault")).toBeEmpty();
   await page.context().close();
 });

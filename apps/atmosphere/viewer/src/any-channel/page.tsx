@@ -143,17 +143,13 @@ function isNumber(value: unknown): boolean {
 }
 
 function FeedLine({ snapshot }: { snapshot: FeedSnapshot }): ReactNode {
-  const isLive = useStatus().state === "live";
+  const session = useStatus();
   const now = useNow(500);
   const { status, receivedAt, events, perSecond, fault } = snapshot;
   const isStale = receivedAt > 0 && now - receivedAt > STALE_MS;
-  const state = !isLive ? "reconnecting" : status.state === "live" && isStale ? "stale" : status.state;
-  const said =
-    status.error !== undefined
-      ? `${status.error.code}: ${status.error.message}`
-      : fault !== undefined
-        ? `${fault.code}: ${fault.message}`
-        : "";
+  // Without a session there is nothing to be said of what was open in it.
+  const { state: known, error = fault } = session.state === "live" ? status : session;
+  const state = known === "live" && isStale ? "stale" : known;
   return (
     <p className="any-line">
       <span className="pill" role="status" data-state={state} data-testid="any-state">
@@ -169,7 +165,7 @@ function FeedLine({ snapshot }: { snapshot: FeedSnapshot }): ReactNode {
         <b>{isStale ? 0 : shortNumber(Number(perSecond.toPrecision(2)))}</b>/s
       </span>
       <span className="any-fault" role="status">
-        {said}
+        {error !== undefined && `${error.code}: ${error.message}`}
       </span>
     </p>
   );
