@@ -23,7 +23,8 @@ interface ColourScaleProps {
 export function ColourScale({ name, source, range, colours }: ColourScaleProps): ReactNode {
   const scale = useSyncExternalStore(source.subscribeScale, () => source.scale);
   const locked = useSyncExternalStore(range.subscribe, () => range.locked);
-  const [isSetting, setSetting] = useState(false);
+  /** Undefined before it ever was. */
+  const [isSetting, setSetting] = useState<boolean>();
   return (
     <div
       className="scale"
@@ -46,6 +47,8 @@ export function ColourScale({ name, source, range, colours }: ColourScaleProps):
           aria-label={`Colour scale: ${sayScale(scale)}. Set it`}
           title="Set what the colours stand for"
           disabled={scale === undefined}
+          // biome-ignore lint/a11y/noAutofocus: it stands where the form was that had the keys
+          autoFocus={isSetting === false}
           data-testid={`set-scale-${name}`}
           onClick={() => setSetting(true)}
         >
