@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { buildViewer, CHANNELS, Status, VIEWER_FOLDER } from "@jecho/atmosphere";
 import { connect } from "@jecho/client";
 import { createGateway } from "@jecho/server";
@@ -120,6 +123,35 @@ test("a page that was there once starts without a network, and says that it has 
     await expect(caption(kind)).not.toContainText("seen");
   }
   await nextStep(page, "map");
+});
+
+test("a page that was there once starts behind a proxy whose gateway is away", async ({
+  browser,
+  system,
+}) => {
+  let isAway = false;
+  const proxy = createServer(async ({ url = "" }, answer) => {
+    if (isAway) return void answer.writeHead(502).end("Bad Gateway");
+    const { status, headers, body } = await fetch(new URL(url, system.url), {
+      headers: { "accept-encoding": "identity" },
+    });
+    answer.writeHead(status, Object.fromEntries(headers));
+    for await (const chunk of body ?? []) answer.write(chunk);
+    answer.end();
+  }).listen(0, "localhost");
+  await once(proxy, "listening");
+  try {
+    const page = await (await browser.newContext()).newPage();
+    await page.goto(`http://localhost:${(proxy.address() as AddressInfo).port}/`);
+    await page.evaluate(() => navigator.serviceWorker.ready);
+    isAway = true;
+    await page.reload();
+    await expect(page.getByTestId("page-state")).toHaveText(/^connecting/);
+    await page.context().close();
+  } finally {
+    proxy.closeAllConnections();
+    proxy.close();
+  }
 });
 
 test("a page that is loaded again, or comes back from another, looks at what it looked at", async ({
