@@ -99,3 +99,24 @@ test("a number may have the comma that a phone's keyboard offers in place of the
   await expect(page.getByTestId("amount")).toHaveAttribute("aria-invalid", "false");
   await page.context().close();
 });
+
+test("what is said in a picture stays in it on a small phone, and a value is seen whole", async ({
+  browser,
+  system,
+}) => {
+  const page = await openPhone(browser, system.url, { width: 320, height: 568 });
+  for (const kind of ["map", "section"]) {
+    const surface = page.getByTestId(`surface-${kind}`);
+    await expect(page.getByTestId(`caption-${kind}`)).not.toBeEmpty();
+    await surface.tap({ position: { x: 150, y: 90 } });
+    const readout = page.getByTestId(`readout-${kind}`);
+    await expect(readout).toHaveText(/ppmv$/);
+    const { right } = await surface.evaluate(element => element.getBoundingClientRect());
+    for (const words of [page.getByTestId(`caption-${kind}`), readout])
+      expect(await words.evaluate(element => element.getBoundingClientRect().right)).toBeLessThanOrEqual(
+        right,
+      );
+    expect(await readout.evaluate(element => element.scrollWidth - element.clientWidth)).toBe(0);
+  }
+  await page.context().close();
+});
