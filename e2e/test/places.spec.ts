@@ -2,6 +2,7 @@ import { type ConcentratorPlace, connect } from "@jecho/client";
 import { createGateway, lineLog } from "@jecho/server";
 import { expect, type Page } from "@playwright/test";
 import { startCutter } from "../src/cutter.ts";
+import { selfSigned, tlsFiles } from "../src/self-signed.ts";
 import { killSharedWorkers } from "../src/shared-workers.ts";
 import { alone, DIST, HEARTBEAT_MS, openTab, Tick, test } from "./library-page.ts";
 
@@ -11,6 +12,25 @@ test("the gateway's pages are isolated, so that they may share memory with their
   const page = await open();
   expect(await page.evaluate(() => globalThis.crossOriginIsolated)).toBe(true);
 });
+
+for (const place of ["here", "worker"] as const)
+  test(`${place}: a page that came by https connects by that to where it came from`, async ({
+    browser,
+    gateway: _built,
+  }) => {
+    const { tls } = await tlsFiles(selfSigned("localhost"));
+    await using gateway = await createGateway({ staticFolder: DIST, tls });
+    const page = await (await browser.newContext({ ignoreHTTPSErrors: true })).newPage();
+    await page.goto(`https://localhost:${gateway.port}/`);
+    await page.waitForFunction(() => globalThis.jecho !== undefined);
+    const state = await page.evaluate(async place => {
+      const session = globalThis.jecho.connect(location.host, { place });
+      await session.ready();
+      return session.status.state;
+    }, place);
+    expect(state).toBe("live");
+    await page.context().close();
+  });
 
 for (const place of ["here", "worker", "shared"] as const) {
   test(`${place}: a page that the gateway refuses for its origin is told so, and what allows it`, async ({

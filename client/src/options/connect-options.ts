@@ -98,7 +98,9 @@ export function parseAddress(address: string): GatewayAddress {
       "ARGUMENT_INVALID",
       `"${String(address).slice(0, 200)}" is not the address of a gateway, as localhost:8080 or host:port/path`,
     );
-  return { place: `${host}${path}`, secure: scheme === "wss" || scheme === "https" };
+  // Browsers let no page that came by https connect by anything less to where it came from.
+  const isOwn = scheme === "" && globalThis.location?.origin === `https://${host}`;
+  return { place: `${host}${path}`, secure: isOwn || scheme === "wss" || scheme === "https" };
 }
 
 export function urlOf({ place, secure }: GatewayAddress): string {

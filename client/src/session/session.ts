@@ -34,7 +34,7 @@ const WARNINGS: ReadonlySet<ErrorCode> = new Set(["MODULATOR_LEFT_OUT", "TYPE_UN
 
 /**
  * Connects to a gateway: `HOST:PORT`, or the same with `ws://`, `wss://`, `http://`, `https://` or `jecho://`, and a path behind it where the gateway
- * is reached under one: `https://HOST/PATH`.
+ * is reached under one: `https://HOST/PATH`. Without one of these it is reached by `ws://`, but where a page came from by https, by `wss://`.
  * Returns at once; the connection is made, and made again, in the background.
  *
  * @throws JechoError `ARGUMENT_INVALID` where the address or an option is malformed, or the option unknown
