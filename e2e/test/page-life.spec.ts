@@ -251,3 +251,20 @@ test("the link for another device is copied where the clipboard is refused to th
   await expect(page.getByTestId("handover-copy")).toHaveText("Copied");
   expect(errors).toEqual([]);
 });
+
+test("whoever goes to and fro between the page's parts leaves no graphics context behind", async ({
+  open,
+}) => {
+  const page = await open();
+  const warnings: string[] = [];
+  page.on("console", message => message.text().includes("WebGL") && warnings.push(message.text()));
+  // Each time three canvases, of which a browser allows 16.
+  for (let i = 0; i < 6; i++) {
+    await page.getByRole("link", { name: "Any channel" }).click();
+    await expect(page.getByTestId("any-channel")).toBeVisible();
+    await page.getByRole("link", { name: "Atmosphere" }).click();
+    await expect(view(page, "map")).toHaveAttribute("data-step", /\d/);
+  }
+  expect(warnings).toEqual([]);
+  await expect(page.locator('[data-view="map"] .field-canvas')).toHaveAttribute("data-painter", "webgl2");
+});

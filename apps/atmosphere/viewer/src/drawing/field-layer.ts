@@ -149,6 +149,8 @@ class FieldLayer implements FieldPainter {
     gl.deleteTexture(this.#colours ?? null);
     gl.deleteTexture(this.#layers?.texture ?? null);
     gl.deleteProgram(this.#program ?? null);
+    // Browsers allow few contexts, and would keep that of a canvas that has left the page until it is collected as garbage.
+    if (!this.#canvas.isConnected) gl.getExtension("WEBGL_lose_context")?.loseContext();
   }
 
   /** Compiling may take long and goes on beside; `onReady` is called when there is something to paint with. */
