@@ -268,3 +268,14 @@ test("whoever goes to and fro between the page's parts leaves no graphics contex
   expect(warnings).toEqual([]);
   await expect(page.locator('[data-view="map"] .field-canvas')).toHaveAttribute("data-painter", "webgl2");
 });
+
+test("coastlines that did not come are asked for again", async ({ browser, system }) => {
+  // A service worker's requests are its own.
+  const page = await (await browser.newContext({ serviceWorkers: "block" })).newPage();
+  let asked = 0;
+  await page.route("**/land-110m*", route => (++asked === 1 ? route.abort() : route.continue()));
+  await page.goto(system.url);
+  await page.waitForResponse(response => response.url().includes("land-110m") && response.ok());
+  expect(asked).toBe(2);
+  await page.context().close();
+});

@@ -34,6 +34,9 @@ const LEAST_SPACING_PX = 70;
 /** On the whole earth the coasts say where one is. */
 const LABELLED_DEGREES = 10;
 
+const RETRY_MS = 5000;
+
+/** Requests by address, until what they are for is there or may be asked for again. */
 const loading = new Map<string, Promise<void>>();
 const loaded = new Map<string, Coast>();
 
@@ -42,10 +45,15 @@ function coastFor(camera: Camera, onLoaded: () => void): Coast | undefined {
   const wanted = degreesPerPixel(camera) < FINE_DEGREES_PER_PIXEL ? fineUrl : coarseUrl;
   for (const url of new Set([coarseUrl, wanted])) {
     if (loaded.has(url)) continue;
-    const request = loading.get(url) ?? load(url);
-    loading.set(url, request);
-    // Without coastlines the field is still right; the next page load tries again.
-    request.then(onLoaded, () => undefined);
+    let request = loading.get(url);
+    if (request === undefined) {
+      // Without coastlines the field is still right: what did not come is asked for again in a while.
+      request = load(url)
+        .catch(() => new Promise<void>(resolve => setTimeout(resolve, RETRY_MS)))
+        .then(() => void loading.delete(url));
+      loading.set(url, request);
+    }
+    void request.then(onLoaded);
   }
   return loaded.get(wanted) ?? loaded.get(coarseUrl);
 }
