@@ -97,6 +97,9 @@ test("a number may have the comma that a phone's keyboard offers in place of the
   await expect.poll(() => page.url()).toContain("alarm0.25");
   await page.getByTestId("amount").fill("0,5");
   await expect(page.getByTestId("amount")).toHaveAttribute("aria-invalid", "false");
+  // Either a thousand or one.
+  await page.getByTestId("amount").fill("1,000");
+  await expect(page.getByTestId("amount")).toHaveAttribute("aria-invalid", "true");
   await page.context().close();
 });
 

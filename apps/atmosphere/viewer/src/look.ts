@@ -51,9 +51,14 @@ export function dateTime(at: number): string {
   return DATE_TIME.format(at);
 }
 
-/** A number as people type it, with a point or with the comma that the keyboards of many languages have; NaN where it is none. */
+/**
+ * A number as people type it, with a point or with the comma that the keyboards of many languages have; NaN where it is none. `1,000` is none: nobody knows
+ * whether a thousand is meant.
+ */
 export function typedNumber(text: string): number {
-  return text.trim() === "" ? Number.NaN : Number(text.replace(",", "."));
+  const typed = text.trim();
+  if (typed === "" || /^[-+]?[1-9]\d{0,2}(,\d{3})+$/.test(typed)) return Number.NaN;
+  return Number(typed.replace(",", "."));
 }
 
 /** Three significant digits, as much as a colour can show, and one more to compare. */
