@@ -66,9 +66,8 @@ export interface GatewayOptions extends GatewayLimits {
    */
   readonly open?: boolean;
   /**
-   * A file to which a line of JSON is added for each connection, each refusal, and each deed that takes more than the right to listen, such as the installation of a
-   * modulator; none by default. At most 20 a second of one connection are written, 200 of one subject and 1,000 of all, and
-   * how many were omitted.
+   * A file to which a line of JSON is added for each connection, each refusal, and each deed that takes more than the right to listen; none by default. At most 20 a
+   * second of one connection are written, 200 of one subject and 1,000 of all; what is left out is counted.
    */
   readonly auditFile?: string;
   /**
@@ -80,7 +79,7 @@ export interface GatewayOptions extends GatewayLimits {
   readonly historyFile?: string;
   /**
    * Whether each message has a checksum behind it (CRC-32), both ways: where there is no TLS, TCP alone lets a flipped bit pass now and then. A message that it finds
-   * changed costs a connection, and no event. Each byte is then summed at the gateway and at its client. Default: false.
+   * changed costs a connection, and no event. Default: false.
    */
   readonly checksums?: boolean;
   /**
@@ -118,7 +117,7 @@ export interface GatewayOptions extends GatewayLimits {
   readonly cluster?: GatewayClusterOptions;
   /** A port of its own where `/healthz`, `/readyz` and `/metrics` are answered; none by default. */
   readonly operations?: OperationsOptions;
-  /** Where what an operator should know is said: `console`, or a logger such as pino's; nowhere by default. */
+  /** Where what an operator should know is said: `console`, or pino; nowhere by default. */
   readonly log?: GatewayLog;
 }
 
