@@ -98,6 +98,11 @@ class Producing {
     await this.#session?.flush();
   }
 
+  /** Resolves when there is a connection: without one nobody can say what was raised. */
+  async ready(): Promise<void> {
+    await this.#session?.ready();
+  }
+
   /** Ends its life, if it has one. */
   async close(): Promise<void> {
     for (const { source } of this.lines) source.isOver = true;
@@ -275,6 +280,7 @@ async function visit(): Promise<void> {
   await delay(random.between(50, 1000));
   visiting.delete(visitor);
   await visitor.flush();
+  await visitor.ready();
   gone.push(...visitor.lines.map(({ source }) => source));
   await visitor.close();
   cutter.close();
