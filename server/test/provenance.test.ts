@@ -1,4 +1,5 @@
 import { createGateway } from "@jecho/server";
+import { ERRORS } from "@jecho/shared";
 import { encodeRun, type Position } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import { RawConsumer, RawProducer, start } from "./installing-rig.ts";
@@ -87,4 +88,19 @@ test("PROV-5: so is who begins to listen before that producer has answered anyth
   const begins = { channel: derived, source: 7n, origin: 7n, raised: 0n };
   expect(await second.next("Position")).toMatchObject({ ...begins, urgent: false, after: 4n, through: 4n });
   expect(await second.next("Position")).toMatchObject({ ...begins, urgent: true, after: 0n, through: 0n });
+});
+
+test("PROV-5: consumers are told the end of a source of which nothing was made, as its process has no modulator", async () => {
+  await using gateway = await start();
+  using healthy = await RawProducer.open(gateway, { source: 6n });
+  using refusing = await RawProducer.open(gateway, { source: 7n });
+  using consumer = await RawConsumer.open(gateway);
+  const derived = await healthy.installs();
+  await refusing.refuses(ERRORS.SERVICE_MISSING[0]);
+  await consumer.opened();
+  const { number: producer, channel } = refusing;
+  const at = { producer, channel, source: 7n, raised: 5n, origin: 0n, after: 0n, through: 0n };
+  refusing.say({ kind: "Position", ...at }, { kind: "CloseEndpoint", endpoint: producer });
+  const ended = { channel: derived, source: 7n, origin: 7n, raised: 5n };
+  await expect.poll(() => consumer.frames).toContainEqual(expect.objectContaining(ended));
 });

@@ -307,9 +307,10 @@ export class Placements {
     return this.#installations.get(connection)?.maker === connection;
   }
 
-  /** Whether the modulator's place for this process is known, even if it is nowhere. */
+  /** Whether the modulator runs somewhere for this process: whoever runs it says how far it is. */
   hasPlace(producing: Connection): boolean {
-    return this.#installations.get(producing)?.isSettled === true;
+    const installation = this.#installations.get(producing);
+    return installation?.isSettled === true && installation.whyOut === undefined;
   }
 
   /** Whether each consumer's process runs it for itself. */
