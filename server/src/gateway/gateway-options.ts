@@ -35,9 +35,8 @@ export interface GatewayOptions extends GatewayLimits {
   readonly tls?: TlsOptions;
   /**
    * The server of HTTP and WebSockets. By default uWebSockets.js where it has a binary for this machine
-   * (Linux with glibc, macOS, Windows; Node 22), else `ws` on Node's own HTTP server, which runs everywhere
-   * and takes twice the processor time to send a small message to many clients. `log` is told where that is
-   * so.
+   * (Linux with glibc, macOS, Windows; Node 22), else `ws` on Node's own HTTP server, which takes twice the
+   * processor time to send a small message to many clients. `log` is told where that is so.
    */
   readonly server?: WebServerName;
   /** A folder whose files are served over HTTP. */
@@ -72,7 +71,7 @@ export interface GatewayOptions extends GatewayLimits {
   readonly auditFile?: string;
   /**
    * The Content-Security-Policy of the files; by default they may use nothing but the gateway and its files, and no other site may embed them. What one of your own
-   * lets in of other sites (`img-src` of a map's tiles) comes without cookies; `frame-ancestors` says who may embed them.
+   * lets in of other sites comes without cookies; `frame-ancestors` says who may embed them.
    */
   readonly contentPolicy?: string;
   /** A file that history is kept in, so that it survives a restart; none by default. Gateways of a list all have one, or none. */
@@ -169,7 +168,7 @@ function checkLog({ log }: GatewayOptions): void {
     if (log !== undefined && typeof log?.[level] !== "function")
       throw new JechoError(
         "ARGUMENT_INVALID",
-        `log has no function "${level}"; an object with ${LOG_LEVELS.join(", ")} is wanted, such as console or a logger of pino`,
+        `log has no function "${level}"; an object with ${LOG_LEVELS.join(", ")} is wanted`,
       );
 }
 
