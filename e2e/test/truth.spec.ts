@@ -76,7 +76,7 @@ test("a scale is set by a click on it, and follows the data again where that is 
   await expect(page.getByRole("button", { name: "Set", exact: true })).toBeDisabled();
   await page.getByTestId("scale-high-map").fill("6.5");
   await page.getByTestId("scale-high-map").press("Enter");
-  // Who has no pointer goes on from there.
+  // The focus is where somebody without a pointer goes on.
   await expect(page.getByTestId("set-scale-map")).toBeFocused();
   for (const kind of ["map", "globe"]) {
     const scale = page.getByTestId(`scale-${kind}`);

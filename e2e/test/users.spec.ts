@@ -87,7 +87,7 @@ test("a viewer, a steerer and an operator see three different pages, and who did
     const stranger = await (await browser.newContext()).newPage();
     await stranger.goto(new URL("/#channel=atmosphere/status", addresses.get("operator")).href);
     await expect(stranger.getByTestId("sign-in")).toContainText("takes those alone who bring a token");
-    // What somebody has is the link.
+    // People are given a link, not a token.
     await stranger.getByTestId("token").fill(` ${addresses.get("operator")}\n`);
     await stranger.getByRole("button", { name: "Open" }).click();
     await expect(stranger.locator('tr[data-field="step"]')).toBeVisible();

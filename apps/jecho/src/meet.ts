@@ -28,7 +28,7 @@ export async function meet(
 ): Promise<void> {
   const [, named = "", at] = /^jecho:\/\/([^/]+)\/[^?#]*(?:\?at=([^#]+))?/.exec(channel) ?? [];
   const address = gateway ?? at ?? (/^[^~]/.test(named) ? named : "localhost:8080");
-  // It is read anew for each connection, and may have been replaced by then.
+  // The file is read anew for each connection, and may have been replaced by then.
   if (token !== undefined) await readToken(token);
   const session = connect(address, {
     name: "jecho",

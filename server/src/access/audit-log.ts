@@ -133,7 +133,7 @@ export class AuditLog {
     const linesOfSubject = name === undefined ? 0 : (this.#linesOfSubjects.get(name) ?? 0);
     const counted = isStranger ? address : of;
     const lines = this.#linesOf.get(counted) ?? 0;
-    // That a connection came and went is written besides.
+    // The end of a connection is written besides.
     const isMuch = isStranger
       ? lines >= MOST_OF_ONE || this.#linesOfStrangers >= MOST_OF_STRANGERS
       : lines >= MOST_OF_ONE && entry.event !== "ended";

@@ -476,7 +476,7 @@ function isLacking(
     sources.map(one => (one.origin === 0n ? one : { ...one, source: one.origin, raised: one.through })),
   );
   if (behind === undefined) return false;
-  // What runs in a producer's stead goes on at the consumer's place in that one's events; of others, the consumer's process has what comes.
+  // A modulator in a producer's stead goes on at the consumer's place in that one's events; of others, the consumer's process has what comes.
   const isUnnamed = derived.placements.isOwn(connection) && [...behind.sources.values()].includes(0);
   if (!isUnnamed && !channel.lanes.lacks(behind.sources, base.lanes)) return false;
   // Whoever has its events filtered is not sent all of them at once because it was away.

@@ -201,7 +201,8 @@ test("a connection that is refused has a line: for its token, and for a limit", 
   ]);
 });
 
-test("who is not let in, from however many addresses, hides nobody's deeds", () => {
+/** An audit log whose lines are all of one second. */
+function logOfOneSecond(): { lines: string[]; log: AuditLog } {
   const lines: string[] = [];
   const log = new AuditLog(
     undefined,
@@ -209,6 +210,11 @@ test("who is not let in, from however many addresses, hides nobody's deeds", () 
   );
   const second = vi.spyOn(performance, "now").mockReturnValue(5000);
   onTestFinished(() => void second.mockRestore());
+  return { lines, log };
+}
+
+test("who is not let in, from however many addresses, hides nobody's deeds", () => {
+  const { lines, log } = logOfOneSecond();
   for (let i = 0; i < 100; i++) log.refusedOrigin("7f000001", "https://evil.example");
   expect(lines).toHaveLength(20);
   for (let i = 0; i < 5000; i++) log.refusedOrigin(i.toString(16).padStart(16, "0"), "https://evil.example");
@@ -219,13 +225,7 @@ test("who is not let in, from however many addresses, hides nobody's deeds", () 
 });
 
 test("a subject that comes again and again hides nobody's deeds", () => {
-  const lines: string[] = [];
-  const log = new AuditLog(
-    undefined,
-    lineLog(line => lines.push(line), "debug"),
-  );
-  const second = vi.spyOn(performance, "now").mockReturnValue(5000);
-  onTestFinished(() => void second.mockRestore());
+  const { lines, log } = logOfOneSecond();
   const as = (name: string) =>
     ({ address: "7f000001", subject: new Subject(name, undefined, 0) }) as ClientConnection;
   for (let i = 0; i < 1000; i++) {

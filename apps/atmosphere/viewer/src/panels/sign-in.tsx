@@ -5,7 +5,7 @@ import { accessToken, keepAccessToken } from "../access-token.ts";
 /** Asks for a token where the gateway takes nobody without a good one. */
 export function SignIn({ error, onRetry }: { error: JechoError; onRetry: () => void }): ReactNode {
   const [text, setText] = useState("");
-  // Who was given a link has its token behind the #.
+  // A link has its token behind the #.
   const token = text.trim().replace(/^.*#token=/, "");
   const enter = (event: FormEvent): void => {
     event.preventDefault();
