@@ -104,3 +104,38 @@ test("PROV-5: consumers are told the end of a source of which nothing was made, 
   const ended = { channel: derived, source: 7n, origin: 7n, raised: 5n };
   await expect.poll(() => consumer.frames).toContainEqual(expect.objectContaining(ended));
 });
+
+/** Says how many events a producer has raised, of which nothing was made so far. */
+function raised(producer: RawProducer, source: bigint, raised: bigint): void {
+  const { number, channel } = producer;
+  const at = { producer: number, channel, source, raised, origin: 0n, after: 0n, through: 0n };
+  producer.say({ kind: "Position", ...at });
+}
+
+test("PROV-5: to what is derived before a producer that was cut off is waited for no more, too", async () => {
+  await using gateway = await start({ resumeWindowMs: 100 });
+  using healthy = await RawProducer.open(gateway, { source: 6n });
+  using gone = await RawProducer.open(gateway, { source: 7n });
+  raised(gone, 7n, 5n);
+  await gone.isAlive();
+  await gone.cut();
+  using consumer = await RawConsumer.open(gateway);
+  const derived = await healthy.installs();
+  const ended = { channel: derived, source: 7n, origin: 7n, raised: 5n };
+  await expect.poll(() => consumer.frames).toContainEqual(expect.objectContaining(ended));
+});
+
+test("PROV-5: consumers are told which events of a killed producer its modulator had not been through", async () => {
+  await using gateway = await start({ resumeWindowMs: 100 });
+  using killed = await RawProducer.open(gateway, { source: 7n });
+  using consumer = await RawConsumer.open(gateway);
+  const derived = await killed.installs();
+  await consumer.opened();
+  raised(killed, 7n, 5n);
+  const made = { channel: derived, producer: killed.number, source: 8n, origin: 7n, after: 0n };
+  killed.say({ kind: "Position", ...made, raised: 0n, through: 3n });
+  await killed.isAlive();
+  await killed.cut();
+  const ended = { channel: derived, source: 7n, origin: 7n, raised: 5n };
+  await expect.poll(() => consumer.frames).toContainEqual(expect.objectContaining(ended));
+});

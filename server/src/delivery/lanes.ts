@@ -243,12 +243,15 @@ export class GatewayLanes {
 
   /** For a derived channel: those of these raw sources whose last events no run or position accounts for. */
   unmade(ends: Iterable<SourceAt>): SourceAt[] {
+    const all = [...ends];
+    const sources = new Set(all.map(({ source }) => source));
     const through = new Map<string, number>();
     for (const lane of this.#bySource.values()) {
+      if (!sources.has(lane.origin)) continue;
       const name = nameOf({ source: lane.origin, urgent: lane.urgent });
-      if (lane.origin !== 0n) through.set(name, Math.max(through.get(name) ?? 0, lane.through));
+      through.set(name, Math.max(through.get(name) ?? 0, lane.through));
     }
-    return [...ends].filter(end => (through.get(nameOf(end)) ?? -1) < end.raised);
+    return all.filter(end => (through.get(nameOf(end)) ?? 0) < end.raised);
   }
 
   /**

@@ -313,11 +313,6 @@ export class Placements {
     return installation?.isSettled === true && installation.whyOut === undefined;
   }
 
-  /** Whether each consumer's process runs it for itself. */
-  isWithConsumers(producing: Connection): boolean {
-    return this.#installations.get(producing)?.state.is === "consumers";
-  }
-
   /** Whether another process runs it for this one, or was asked to. */
   isElsewhere(producing: Connection): boolean {
     const maker = this.#installations.get(producing)?.maker;

@@ -10,7 +10,6 @@ interface Derived {
   readonly placements: {
     hasPlace(producing: Connection): boolean;
     isElsewhere(producing: Connection): boolean;
-    isWithConsumers(producing: Connection): boolean;
   };
 }
 
@@ -20,7 +19,7 @@ interface Returns {
   readonly keeping: { readonly resumeWindowMs: number };
 }
 
-/** Time that a process which runs a modulator in a producer's stead has to send its output so far. */
+/** Time that consumers which run a modulator for themselves, or a process that begins to run it in a producer's stead, have for the output so far. */
 const AT_WORK_MS = 5000;
 
 /** Tells consumers of derived channels the positions of raw sources that no modulator accounts for, so that they know what they miss (PROV-5). */
@@ -70,20 +69,23 @@ export class UnmadeSources {
       if (producer.source !== 0n && !this.#lanes.knows(producer.source)) yield* beginningsOf(producer);
   }
 
-  /** A producer has gone: where a modulator was not installed for its process yet, nothing more is made of its events. */
+  /** A producer has gone: what nothing accounts for in time is told. Who runs a modulator in its stead takes as long as it needs. */
   left({ connection, number }: GatewayProducer): void {
     const awaitedMs = connection.isCut ? this.#resumeWindowMs : 0;
     const ends = this.#lanes.leave(number, awaitedMs > 0);
     if (awaitedMs > 0) this.#returns.wait(awaitedMs, () => this.#lanes.awaitNoMore(number, ends));
-    for (const { channel, placements } of this.#derivations) {
-      // Consumers that are away have not run it for themselves, and those that have know how far they are.
-      const isWithConsumers = placements.isWithConsumers(connection);
-      if (placements.hasPlace(connection) && !isWithConsumers) continue;
-      const isAtWork = isWithConsumers || placements.isElsewhere(connection);
-      const waitMs = Math.max(awaitedMs, isAtWork ? AT_WORK_MS : 0);
-      if (waitMs === 0) this.#end(ends, channel);
-      else this.#returns.wait(waitMs, () => this.#end(ends, channel));
+    const atWork = new Set<Derived>();
+    for (const derived of this.#derivations) {
+      const { channel, placements } = derived;
+      const hasPlace = placements.hasPlace(connection);
+      const isElsewhere = placements.isElsewhere(connection);
+      if (hasPlace && isElsewhere) atWork.add(derived);
+      else if (!hasPlace && !isElsewhere && awaitedMs === 0) this.#end(ends, channel);
     }
+    this.#returns.wait(Math.max(awaitedMs, AT_WORK_MS), () => {
+      for (const derived of this.#derivations)
+        if (!atWork.has(derived)) this.#end(derived.channel.lanes.unmade(ends), derived.channel);
+    });
   }
 
   /** A source had ended at another gateway. */
@@ -95,10 +97,7 @@ export class UnmadeSources {
     for (const end of ends) if (this.#lanes.hasEnded(end)) derived.sourceEnds(end);
   }
 
-  /**
-   * The gateway's process for modulators has gone: what it had of producers that have gone before it, nobody will account for. Those that may come back are
-   * waited for.
-   */
+  /** The gateway's process for modulators has gone: what it had of producers that went before it, nobody will account for, unless they come back. */
   makerLost(): void {
     const over = [...this.#lanes.over()];
     if (over.length === 0) return;
@@ -116,8 +115,7 @@ export class UnmadeSources {
 
   /**
    * A consumer is back that was at an earlier gateway, or at a channel that was derived alike and has gone: what ended here before it came, no modulator has been
-   * through. Of what earlier gateways have kept, be it its own that ended before it had told of an end, those producers go on that are back in time. The consumer
-   * knows what it has, and when it began.
+   * through. Of what earlier gateways have kept, those producers go on that are back in time. The consumer knows what it has, and when it began.
    */
   endedBefore({ channel }: Derived): void {
     this.#end(channel.lanes.unmade(this.#lanes.ended()), channel);
