@@ -4,9 +4,9 @@ import { createHash } from "node:crypto";
 const GOLDEN = 0x9e3779b1;
 
 /**
- * The gateways of a cluster as one of them sees it. Each channel has a home among those that are there: the one that comes first in an order
- * of the channel's own (rendezvous hashing; D. Thaler and C. Ravishankar, "Using Name-Based Mappings to Increase Hit Rates", IEEE/ACM Transactions on
- * Networking, 1998). So when a gateway comes or goes only channels move that it has, or had. Where these keep files none moves.
+ * The gateways of a cluster as one of them sees it. A channel's home is the one that comes first in an order of the channel's own (rendezvous
+ * hashing; D. Thaler and C. Ravishankar, "Using Name-Based Mappings to Increase Hit Rates", IEEE/ACM Transactions on Networking, 1998). So when a
+ * gateway comes or goes only channels move that it has, or had. Where these keep files none moves.
  */
 export class Members {
   readonly self: number;

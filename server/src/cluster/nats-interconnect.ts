@@ -40,11 +40,13 @@ export class NatsInterconnect implements Interconnect {
   #id: string;
   /** Under which it was reached before it parted. */
   #formerId: string;
-  /** Whether others had ended its lease while it was parted. */
-  #wasReplaced = false;
+  /** Whether others had ended its lease while it was parted; undefined where it has not. */
+  #wasReplaced: boolean | undefined;
   #state: "member" | "parted" | "ended" = "member";
   /** The lease may run out from then on. */
   #validUntil: number;
+  /** Whether the other members are known, and so whose a channel is. */
+  #isListed = false;
   #isConnected = true;
   #renewal: Promise<void> | undefined;
   /** When the watch last told of this gateway's own renewals, which it does as long as it tells of others'. */
@@ -119,6 +121,10 @@ export class NatsInterconnect implements Interconnect {
   }
 
   get isMember(): boolean {
+    return this.#isListed && this.#hasLease;
+  }
+
+  get #hasLease(): boolean {
     return this.#state === "member" && performance.now() < this.#validUntil;
   }
 
@@ -139,7 +145,7 @@ export class NatsInterconnect implements Interconnect {
 
   async stop(): Promise<void> {
     if (this.#state === "ended") return;
-    const wasMember = this.isMember;
+    const wasMember = this.#hasLease;
     if (wasMember) await Promise.race([this.#ways.sent(), delay(FINISH_MS, undefined, { ref: false })]);
     this.#finish();
     await this.#renewal;
@@ -163,10 +169,7 @@ export class NatsInterconnect implements Interconnect {
       },
     });
     const now = performance.now();
-    for (const [index, other] of this.#others) {
-      other.seenAt = now;
-      this.#ways.open(index, other.id);
-    }
+    for (const other of this.#others.values()) other.seenAt = now;
     await this.#listen();
   }
 
@@ -181,6 +184,11 @@ export class NatsInterconnect implements Interconnect {
     if (this.#state !== "member" || this.#id !== id || this.#watch !== undefined) return watch.stop();
     this.#watch = watch;
     await new Promise<void>(known => void this.#hear(watch, known));
+    if (watch !== this.#watch || this.#isListed) return;
+    this.#isListed = true;
+    if (this.#wasReplaced !== undefined) this.#events?.rejoined(this.#wasReplaced);
+    this.#wasReplaced = undefined;
+    for (const [index, { id }] of this.#others) this.#ways.open(index, id);
   }
 
   async #hear(watch: QueuedIterator<KvWatchEntry>, known: () => void): Promise<void> {
@@ -222,7 +230,7 @@ export class NatsInterconnect implements Interconnect {
     const state = await this.#lease.renew(this.#id);
     this.#wasReplaced ||= state === "anew";
     if (this.#state !== "member") return;
-    if (state === "held" && this.isMember) this.#validUntil = sentAt + LEASE_MS;
+    if (state === "held" && this.#hasLease) this.#validUntil = sentAt + LEASE_MS;
     else this.#part("the lease ran out");
   }
 
@@ -238,8 +246,6 @@ export class NatsInterconnect implements Interconnect {
     this.#state = "member";
     this.#validUntil = sentAt + LEASE_MS;
     if (this.#events === undefined) return;
-    this.#events.rejoined(this.#wasReplaced);
-    this.#wasReplaced = false;
     // Where that fails it is tried again.
     this.#begin().catch(() => {});
   }
@@ -247,6 +253,8 @@ export class NatsInterconnect implements Interconnect {
   #part(why: string): void {
     if (this.#state !== "member") return;
     this.#state = "parted";
+    this.#isListed = false;
+    if (this.#events !== undefined) this.#wasReplaced ??= false;
     this.#formerId = this.#id;
     this.#id = freshId();
     this.#events?.parted(why);
@@ -265,7 +273,7 @@ export class NatsInterconnect implements Interconnect {
 
   #look(): void {
     if (this.#state !== "member") return;
-    if (!this.isMember) return this.#part("the lease ran out");
+    if (!this.#hasLease) return this.#part("the lease ran out");
     const now = performance.now();
     if (this.#events !== undefined && now - this.#heardAt > LEASE_MS) this.#listen().catch(() => {});
     this.#ways.look(now);

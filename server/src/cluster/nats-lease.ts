@@ -32,6 +32,8 @@ export class NatsLease {
   readonly identity: string;
   readonly bucket: KV;
   #revision: number;
+  /** Whether others had ended it, and nobody heard: the answer to its new beginning may be lost. */
+  #hadEnded = false;
 
   private constructor(bucket: KV, identity: string, index: number, revision: number) {
     this.bucket = bucket;
@@ -80,12 +82,14 @@ export class NatsLease {
       const entry = await this.bucket.get(key);
       const member = readMember(entry);
       if (member !== undefined && member.id !== id && member.id !== former) return "taken";
-      if (entry !== null && member !== undefined) {
-        this.#revision = await this.bucket.update(key, memberOf(id), entry.revision, RENEW_TIMEOUT_MS);
-        return "held";
-      }
-      this.#revision = await this.bucket.create(key, memberOf(id));
-      return "anew";
+      const isHeld = entry !== null && member !== undefined;
+      this.#hadEnded ||= !isHeld;
+      this.#revision = isHeld
+        ? await this.bucket.update(key, memberOf(id), entry.revision, RENEW_TIMEOUT_MS)
+        : await this.bucket.create(key, memberOf(id));
+      const state = this.#hadEnded ? "anew" : "held";
+      this.#hadEnded = false;
+      return state;
     }
   }
 

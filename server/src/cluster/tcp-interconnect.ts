@@ -247,7 +247,8 @@ class Messages implements TrunkCarrier {
   readonly #reader = new TrunkReader(GREETING_BYTES, message => this.#whole(message));
   #events: CarrierEvents | undefined;
   #next: ((message: Uint8Array) => void) | undefined;
-  #heardAt = performance.now();
+  /** Looks since something was heard: one, however long this process itself stood still. */
+  #silentLooks = 0;
   #sentAt = performance.now();
   #gathered: Uint8Array[] = [];
   #gatheredBytes = 0;
@@ -320,13 +321,13 @@ class Messages implements TrunkCarrier {
   }
 
   #look(): void {
+    if (++this.#silentLooks > DEAD_MS / BEAT_MS) return this.end();
     const now = performance.now();
-    if (now - this.#heardAt > DEAD_MS) return this.end();
     if (now - this.#sentAt >= BEAT_MS && !this.#isFinishing) this.send([]);
   }
 
   #take(bytes: Buffer): void {
-    this.#heardAt = performance.now();
+    this.#silentLooks = 0;
     if (this.#isFinishing) return;
     try {
       this.#reader.take(bytes);

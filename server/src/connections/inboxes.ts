@@ -74,9 +74,9 @@ interface Inbox {
 }
 
 /**
- * Divides the gateway's time among connections. Messages are acted on as they come, within two budgets per turn of the event loop: 5 ms for one
- * connection, and 1 ms for everything but events of all connections. The rest waits, together with what its connection sends behind it;
- * waiting connections take turns, between arriving messages. Requests also wait while their connection does not read its answers.
+ * Divides the gateway's time among connections. In one turn of the event loop messages are acted on for 5 ms for one connection, and for 1 ms where
+ * they are no events. The rest waits, with what its connection sends behind it; waiting connections take turns. Requests also wait while their
+ * connection does not read its answers.
  */
 export class Inboxes<C extends Connection> {
   readonly #reader: InboxReader<C>;

@@ -13,9 +13,9 @@ interface WaitingWork {
 }
 
 /**
- * Work of the gateway's own, which may be much: sending the past when all come back to a gateway that was started again, letting go of a connection
- * with very many endpoints, or of what is too old of very many channels. In one turn of the event loop as much of it is done as takes 1 ms; the rest
- * waits, and what else comes goes on in between. The work of each owner, mostly a connection, keeps its order, and owners take turns.
+ * Work of the gateway's own, which may be much: sending the past when all come back, letting go of a connection with very many endpoints, or of
+ * what is too old of very many channels. In one turn of the event loop as much is done as takes 1 ms; what else comes goes on in between. The work of
+ * each owner, mostly a connection, keeps its order, and owners take turns.
  */
 export class Portions {
   /** The one comes first whose turn it is. */

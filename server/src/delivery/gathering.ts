@@ -7,9 +7,9 @@ const LOOK_EVERY_BYTES = 64 * 1024;
 const LOOK_EVERY_BYTES_OF_ALL = 4 << 20;
 
 /**
- * The connections that get a channel's runs by a topic: the channel's, or a sole member's own. A topic takes memory, and time when its connection
- * goes; a connection with very many channels mostly is the sole member of each. Audiences are compared without looking at their members: each
- * connection has a random mark of 60 bits, and an audience has the exclusive or of its members' marks.
+ * The connections that get a channel's runs by a topic: the channel's, or a sole member's own, as a topic takes memory, and time when its connection
+ * goes. Audiences are compared without looking at their members: each connection has a random mark of 60 bits, and an audience has the exclusive or of
+ * its members' marks.
  */
 export class Audience {
   /** Number of the channel. */

@@ -19,7 +19,7 @@ interface Returns {
   readonly keeping: { readonly resumeWindowMs: number };
 }
 
-/** Time that consumers which run a modulator for themselves, or a process that begins to run it in a producer's stead, have for the output so far. */
+/** Time that processes other than the producer's have for the output so far. */
 const AT_WORK_MS = 5000;
 
 /** Tells consumers of derived channels the positions of raw sources that no modulator accounts for, so that they know what they miss (PROV-5). */

@@ -85,6 +85,17 @@ test.for<[what: string, greeting: unknown]>([
   expect(lines).toEqual([]);
 });
 
+test("CLU-7: gateways that stood still themselves do not take each other for dead", async () => {
+  const options = await listed(2);
+  const [one, other] = (await Promise.all(options.map(each => Joined.open(each)))) as [Joined, Joined];
+  const { near, far } = await one.wayTo(other);
+  // Longer than a silence may last.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3500);
+  near.carrier.send([Uint8Array.of(1)]);
+  await expect.poll(() => far.messages.length).toBe(1);
+  expect([near.hasEnded, far.hasEnded]).toEqual([false, false]);
+});
+
 test("strangers fill nobody's log by proofs that are none", async () => {
   const [one] = (await listed(2)) as [Listed, Listed];
   const { lines } = await Joined.open(one);
