@@ -14,13 +14,13 @@ export interface NamedSource {
   readonly through: number;
 }
 
-/** Nobody says that a source has gone for good: one that was silent while this many were named is forgotten. */
+/** Nobody says that a source has gone for good: one that was silent while this many others came is forgotten. */
 const MANY = 32_768;
 
 /** A consumer's position in one source. */
 class HandledSource {
   readonly named: NamedSource;
-  /** Whether it is new, or had a run since silent ones were last forgotten. */
+  /** Whether it was named, or had a run, since silent ones were last forgotten. */
   isHeard = true;
   raised: number;
   through: number;
@@ -40,6 +40,7 @@ class HandledSource {
   goOn({ raised, through }: NamedSource): void {
     this.raised = Math.max(this.raised, raised);
     this.through = Math.max(this.through, through);
+    this.isHeard = true;
   }
 
   /** The consumer is handed this run. Fields that all of its events share are read once. */
@@ -72,7 +73,8 @@ export class HandledSources {
   #bySource = new Map<string, HandledSource>();
   /** Positions by the producer's number at the present connection, and urgency. */
   readonly #byProducer = new Map<number, HandledSource>();
-  #namings = 0;
+  /** Number of sources that were news. */
+  #news = 0;
 
   /** The consumer begins behind these positions, which another one had. */
   inherit(places: readonly SourcePlace[]): void {
@@ -95,7 +97,7 @@ export class HandledSources {
     known.goOn(named);
     this.#bySource.delete(name);
     this.#bySource.set(name, known);
-    if (++this.#namings % MANY === 0) this.#forgetSilent();
+    if (known !== before && ++this.#news % MANY === 0) this.#forgetSilent();
     return known;
   }
 

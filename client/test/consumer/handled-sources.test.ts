@@ -27,3 +27,15 @@ test("a consumer's place stays bounded where ever more producers come and go, an
   );
   expect(places.find(({ source }) => source === "1")?.raised).toBe(200_000);
 });
+
+test("a consumer's place keeps a silent source, however often another one is told where it is", () => {
+  const sources = new HandledSources();
+  const name = (source: bigint, through: number): void =>
+    sources.name({ producer: 1, urgent: false, source, origin: source, raised: 0, through });
+  name(1n, 7);
+  for (let through = 1; through <= 100_000; through++) name(2n, through);
+  expect(sources.places().map(({ source, through }) => [source, through])).toEqual([
+    ["2", 100_000],
+    ["1", 7],
+  ]);
+});
