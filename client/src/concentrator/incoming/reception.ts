@@ -131,7 +131,7 @@ export class Reception {
       const known = isUnmade ? (tracker.throughOf(of.source, true) as number) : through;
       // A past that was asked for may still come of these events: they are no part of the consumer's place before anything was made of them.
       const isOpen = isUnmade && entry.from !== undefined && tracker.throughOf(of.source) === undefined;
-      if ((producer !== 0 && !isOpen) || missing > 0)
+      if (!isOpen || missing > 0)
         nameSource(entry, isUnmade ? 0 : producer, of, isUnmade ? 0 : raised, known, true);
       return this.#missing(entry, missing);
     }
