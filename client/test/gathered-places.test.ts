@@ -21,7 +21,10 @@ export default class extends FifoModulator {
 };
 
 describe.each(PLACES)("modulators at the %s", at => {
-  test.each([["usual", "urgent"]])(
+  test.each([
+    ["usual", "urgent"],
+    ["urgent", "usual"],
+  ])(
     "HIST-7, PROV-2: nothing comes again behind a place where urgent events were gathered, the first of all being %s",
     async (first, other) => {
       await using rig = await rigAt(at);

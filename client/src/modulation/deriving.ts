@@ -6,7 +6,7 @@ import type { EndpointIndex } from "../concentrator/endpoints/endpoint-index.ts"
 import type { Reception } from "../concentrator/incoming/reception.ts";
 import type { Routes } from "../concentrator/incoming/routes.ts";
 import type { SynchronousEvents } from "../concentrator/incoming/synchronous.ts";
-import type { TrackedSource } from "../concentrator/incoming/tracking.ts";
+import { TrackedSource } from "../concentrator/incoming/tracking.ts";
 import type { Hold } from "../concentrator/outgoing/hold.ts";
 import { Coverage, type Lane, type OwnLanes, placeOf } from "../concentrator/outgoing/lane.ts";
 import type { Outbox } from "../concentrator/outgoing/outbox.ts";
@@ -320,6 +320,7 @@ export class Deriving {
   ): Provenance | undefined {
     const source = this.#sourceOf(installation, frame);
     const lane = this.#laneOf(installation, source, frame.isUrgent);
+    this.#coverUnsaid(lane, source, of => consumer.past?.reached(of));
     const of = this.#count(frame, lane, isLast);
     consumer.past?.made(frame, lane, source);
     return of;
@@ -346,9 +347,10 @@ export class Deriving {
     raising: string | undefined,
     isLast: boolean,
   ): Provenance | undefined {
-    const { producers, number, own, isTold } = installation;
+    const { producers, number, own, isTold, wire } = installation;
     const source = this.#sourceOf(installation, frame);
     const lane = this.#laneOf(installation, source, frame.isUrgent);
+    this.#coverUnsaid(lane, source, of => this.#feeds.reached(wire, of));
     if (source === NO_SOURCE && !lane.isAddressed) lane.address(number, producers[0] ?? 0);
     const of = this.#count(frame, lane, isLast);
     frame.readdress(number, lane.producer);
@@ -357,6 +359,14 @@ export class Deriving {
     if (!own && (!isTold || !lane.isAddressed)) this.#outbox.hold(lane, frame);
     else if (number !== 0) this.#handOut(installation, frame, lane, raising);
     return of;
+  }
+
+  /** A period's output of urgent events alone is counted with the usual ones, of which nothing may have come yet: they go on where others left off. */
+  #coverUnsaid(lane: Lane, source: bigint, reached: (of: TrackedSource) => number | undefined): void {
+    if (lane.coverage !== undefined || source === NO_SOURCE) return;
+    const of = new TrackedSource(source, lane.urgent);
+    const at = reached(of);
+    if (at !== undefined) lane.coverage = new Coverage(of, at);
   }
 
   /** Keeps a run for absent consumers of this process, and hands it to those that are back before their modulator. */

@@ -249,6 +249,12 @@ export class Feeds {
     this.#modulation.runs.pass(feedName, of);
   }
 
+  /** Count up to which this feed has had a source's events: 0 for a source of which it has heard nothing, since whoever is further says so. */
+  reached(name: string, source: TrackedSource): number | undefined {
+    const feed = this.#feeds.get(name);
+    return feed && (feed.entry.tracker.throughOf(source) ?? 0);
+  }
+
   /** Positions of the sources that this feed has met at the present connection. */
   *metBy(name: string): Generator<SourceBeginning> {
     for (const met of this.#feeds.get(name)?.met.values() ?? []) yield met;

@@ -264,6 +264,10 @@ export class Past implements InputTaker, OwnPast {
     return this.#begins.get(name) ?? (this.isOwed && !this.#isAll ? 0 : Number.POSITIVE_INFINITY);
   }
 
+  reached({ name }: TrackedSource): number | undefined {
+    return this.#reached.get(name);
+  }
+
   #reach({ name }: TrackedSource, reached: number): void {
     this.#reached.set(name, Math.max(this.#reached.get(name) ?? 0, reached));
   }

@@ -62,6 +62,8 @@ export interface OwnPast {
   readonly isOwed: boolean;
   /** The derived channel accounts for a raw source's events behind this place; what was said of it first holds. */
   begins(at: PastEnd): void;
+  /** Count of the newest event of a raw source that the modulator here was given, or that came before; undefined where that is not known. */
+  reached(source: TrackedSource): number | undefined;
   /** The modulator that is the consumer's alone made a run of this raw source, which is counted. */
   made(frame: EventsFrame, lane: Lane, source: bigint): void;
   /** Called when the modulator has ended. */

@@ -241,11 +241,19 @@ export class Openings {
 
   /** The consumer's past is to be made here, once the parts that make it are loaded; without them it begins with what comes. */
   #awaitPast(consumer: ConsumerEndpoint, opened: ConsumerOpened): void {
-    const none = (): void => {};
+    const none = (): undefined => {};
     const end = (): void => {
       consumer.past = undefined;
     };
-    const awaited = { isTold: false, isOwed: true, begins: none, made: none, failed: none, end };
+    const awaited = {
+      isTold: false,
+      isOwed: true,
+      begins: none,
+      reached: none,
+      made: none,
+      failed: none,
+      end,
+    };
     consumer.past = awaited;
     const act = (): void => {
       if (consumer.past === awaited) this.#makePast(this.#production as Production, consumer, opened);
