@@ -84,9 +84,9 @@ export class HandledSources {
 
   /** A producer's runs are of this source from now on. */
   name(named: NamedSource): void {
-    const { producer, urgent, origin } = named;
+    const { producer, urgent, source, origin } = named;
     // Another modulator makes its events from here on, and states the former one's position itself.
-    if (origin !== 0n) this.#bySource.delete(nameOf(origin, urgent));
+    if (origin !== 0n && origin !== source) this.#bySource.delete(nameOf(origin, urgent));
     this.#byProducer.set(keyOf(producer, urgent), this.#enter(named));
   }
 
