@@ -168,6 +168,20 @@ test("events that were gathered stand for all since the last ones", () => {
   expect(account.close([sourceOf(20)]).verdict).toMatchObject({ lostUntold: 0 });
 });
 
+test("what was gathered of urgent events has no number where it is lost with others, and has one where it alone is lost", () => {
+  const account = accountOf("gathered");
+  const urgent = sourceOf(10, { life: URGENT_LIFE + LIFE });
+  const takeUrgent = (first: number, n: number): void =>
+    account.take(Uint32Array.of(0, PRODUCER, urgent.life, first, n, 0), 0);
+  take(account, 0);
+  takeUrgent(0, 2);
+  take(account, { missed: 1 }, 2);
+  takeUrgent(5, 9);
+  expect(account.close([sourceOf(3), urgent]).verdict).toMatchObject({ ...CLEAN, told: 1 });
+  takeUrgent(12, 13);
+  expect(account.close([{ ...urgent, due: 14 }]).verdict).toMatchObject({ lostUntold: 1 });
+});
+
 test("what a modulator had gathered when it was told to begin anew, or its producer ended, went with it", () => {
   const account = accountOf("gathered");
   take(account, { n: 3, first: 0 }, "restarted", { n: 9, first: 6 });

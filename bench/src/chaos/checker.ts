@@ -95,6 +95,8 @@ interface Progress {
   restarts: number;
   /** Events since it was told last to begin anew, until that shows; undefined where it was not. */
   sinceTold: number | undefined;
+  /** Number of times that events were told as missing when the newest one came. */
+  tellings: number;
 }
 
 /**
@@ -141,6 +143,8 @@ export class Account {
   /** Events of killed producers which did not have to come, and may be told: a gateway waits for the producers' return, and so may the next ones. */
   #mayBeTold = 0;
   #notes: string[] = [];
+  /** Number of times that it was told events as missing. */
+  #tellings = 0;
   #restarts = 0;
   /** Number of restarts before the last call of `close`. */
   #restartsBefore = 0;
@@ -277,6 +281,7 @@ export class Account {
   #notice(kind: number, events: number): void {
     if (kind === NOTICES.missed) {
       this.#verdict.told += events;
+      this.#tellings++;
       this.#note(`told ${events}`);
     } else if (kind === NOTICES.corrupt) {
       this.#verdict.corrupt++;
@@ -312,12 +317,19 @@ export class Account {
       this.#again(producer, life, progress, first, Math.min(n, last), isWithMore, this.#changing > 0);
     } else {
       const missing = this.#unitsAmong(Math.max(last, writtenOff), first - 1);
-      if (missing > 0) this.#gap(producer, life, progress, first, missing);
+      if (missing > 0 && !this.#wentWithOthers(progress, life))
+        this.#gap(producer, life, progress, first, missing);
       if (first <= writtenOff) this.#late += this.#unitsAmong(first - 1, Math.min(n, writtenOff));
     }
     if (n <= last) return;
     this.#compare(producer, life, progress, n, count);
     progress.last = n;
+    progress.tellings = this.#tellings;
+  }
+
+  /** A period's output of urgent events has no number of its own where it is lost together with that of usual ones. */
+  #wentWithOthers({ tellings }: Progress, life: number): boolean {
+    return this.#meaning.gathers === true && life >= URGENT_LIFE && tellings < this.#tellings;
   }
 
   #gap(producer: number, life: number, progress: Progress, first: number, missing: number): void {
@@ -410,6 +422,8 @@ export class Account {
   #tail(source: Source): number {
     // What the modulator had in its own fields is gone with it.
     if (this.#meaning.gathers && source.isOver) return 0;
+    const progress = this.#progress.get(keyOf(source.producer, source.life));
+    if (progress !== undefined && this.#wentWithOthers(progress, source.life)) return 0;
     return this.#unitsAmong(this.#reached(source), source.due - 1);
   }
 
@@ -437,6 +451,7 @@ export class Account {
       count: undefined,
       restarts: this.#restarts,
       sinceTold: undefined,
+      tellings: this.#tellings,
     };
     this.#progress.set(key, progress);
     return progress;
