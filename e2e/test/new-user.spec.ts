@@ -66,6 +66,8 @@ test("a new user sees an array of her own on her phone: create, install, write a
   );
   expect(MODEL.trimEnd().split("\n").length).toBeLessThanOrEqual(MOST_LINES);
   writeFileSync(join(program, "model.ts"), MODEL);
+  const checked = run("npm", ["run", "check"], program);
+  expect(checked.ok, checked.said).toBe(true);
 
   let said = "";
   model = spawn(process.execPath, ["start.ts"], { cwd: program, env: { ...process.env, PORT: "0" } });

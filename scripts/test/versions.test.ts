@@ -36,3 +36,13 @@ test("a changeset of one package gives all packages the next version", () => {
     patterns.some(pattern => new RegExp(`^${pattern.replace("*", ".*")}$`).test(name));
   expect(packages.filter(({ name }) => !isFixed(name))).toEqual([]);
 });
+
+test("a new program asks for the tools in the versions that it was tried with", () => {
+  const tried = {
+    ...read<Manifest>("package.json").devDependencies,
+    ...read<Manifest>("e2e/package.json").devDependencies,
+  };
+  const { dependencies, devDependencies } = read<Manifest>("apps/create-jecho/template/package.json");
+  for (const [name, asked] of Object.entries({ ...dependencies, ...devDependencies }))
+    if (!name.startsWith("@jecho/")) expect(asked, name).toBe(tried[name]);
+});

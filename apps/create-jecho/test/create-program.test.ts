@@ -27,7 +27,14 @@ test("writes a program that is named after its folder, and says what comes next"
   expect(out).toContain("npm start");
   const program = join(folder, "My Weather");
   expect(readdirSync(program)).toEqual(
-    expect.arrayContaining([".gitignore", "model.ts", "page.ts", "start.ts", "vite.config.ts"]),
+    expect.arrayContaining([
+      ".gitignore",
+      "model.ts",
+      "page.ts",
+      "start.ts",
+      "tsconfig.json",
+      "vite.config.ts",
+    ]),
   );
   const { name, dependencies } = JSON.parse(readFileSync(join(program, "package.json"), "utf8"));
   expect(name).toBe("my-weather");
