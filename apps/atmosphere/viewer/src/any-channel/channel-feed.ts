@@ -1,12 +1,13 @@
 /** Any channel's events, whatever their type: the newest of them, and how its numbers went. */
 import { type FieldInfo, JechoError, type Session, type Status, type Type, unpack } from "@jecho/client";
 import { isShown, watchVisibility } from "../page-visibility.ts";
+import { rowsOfUntyped } from "./untyped.ts";
 
-/** One field of the newest event; of a nested table each of its own. */
+/** One field of the newest event; of a nested table, or of an object in JSON, each of its own. */
 export interface Row {
-  /** `INNER.FIELD` of a nested table's. */
+  /** `OUTER.FIELD` of a nested one. */
   readonly path: string;
-  /** The field's type as schemas write it. */
+  /** The field's type as schemas write it; without a type "JSON", "text" or "bytes". */
   readonly written: string;
   readonly value: unknown;
   /** Name of an enum's value. */
@@ -34,6 +35,8 @@ export interface Series {
 const TELL_MS = 100;
 const MOST_POINTS = 1200;
 const DEEPEST = 3;
+/** Numbers whose past is kept: whoever raises JSON may name as many as he likes. */
+const MOST_SERIES = 500;
 const RATE_MS = 3000;
 
 /** Not `useEvents`: what is drawn is the past of every number, which grows outside of React and is told at the pace of readers. */
@@ -47,7 +50,7 @@ export class ChannelFeed {
   #arrivals: { readonly at: number; events: number }[] = [];
   #status: Status = { state: "connecting", since: Date.now() };
   #type: Type | undefined;
-  #event: unknown;
+  #rows: readonly Row[] = [];
   #events = 0;
   #receivedAt = 0;
   #fault: JechoError | undefined;
@@ -103,12 +106,13 @@ export class ChannelFeed {
 
   #receive(event: unknown, type: Type | undefined): void {
     const now = Date.now();
-    this.#event = unpack(event);
     this.#type = type;
     this.#events++;
     this.#receivedAt = now;
     this.#count(now);
-    for (const { path, value } of rowsOf(this.#event, type?.fields ?? [])) {
+    this.#rows =
+      event instanceof Uint8Array ? rowsOfUntyped(event) : rowsOf(unpack(event), type?.fields ?? []);
+    for (const { path, value } of this.#rows) {
       if (typeof value === "number" || typeof value === "bigint" || typeof value === "boolean")
         this.#note(path, now, Number(value));
     }
@@ -124,6 +128,7 @@ export class ChannelFeed {
   #note(path: string, at: number, value: number): void {
     let series = this.#series.get(path);
     if (series === undefined) {
+      if (this.#series.size === MOST_SERIES) return;
       series = { times: [], values: [] };
       this.#series.set(path, series);
     }
@@ -140,7 +145,7 @@ export class ChannelFeed {
     return {
       status: this.#status,
       type: this.#type,
-      rows: rowsOf(this.#event, this.#type?.fields ?? []),
+      rows: this.#rows,
       events: this.#events,
       receivedAt: this.#receivedAt,
       perSecond: (1000 * recent.reduce((sum, { events }) => sum + events, 0)) / RATE_MS,
@@ -163,8 +168,6 @@ export class ChannelFeed {
 }
 
 function rowsOf(event: unknown, fields: readonly FieldInfo[], before = "", depth = 0): Row[] {
-  if (event instanceof Uint8Array)
-    return [{ path: "bytes", written: "bytes", value: event, name: undefined }];
   return fields.flatMap(field => {
     const value = (event as Record<string, unknown> | undefined)?.[field.name];
     const path = `${before}${field.name}`;
