@@ -1,4 +1,4 @@
-import { connect, type } from "@jecho/client";
+import { connect, json, type } from "@jecho/client";
 import { startCutter } from "../src/cutter.ts";
 import { expect, test } from "./fixtures.ts";
 
@@ -41,6 +41,21 @@ test("an array is drawn by index, and another channel is opened by its name", as
   expect(colours).toBeGreaterThan(3);
   await page.getByRole("link", { name: "Atmosphere" }).click();
   await expect(page.locator('[data-view="map"]')).toBeVisible();
+  await page.context().close();
+});
+
+test("JSON of a channel without a type is shown by its values", async ({ browser, system }) => {
+  await using session = connect(new URL(system.url).host, { place: "here" });
+  const channel = session.channel("test/json", json());
+  const producer = await channel.produce({ history: { latest: true } });
+  producer.publish({ volts: 1.5, probe: { name: "left" } });
+  const page = await (await browser.newContext()).newPage();
+  await page.goto(`${system.url}#channel=test/json`);
+  const field = (name: string) => page.locator(`[data-field="${name}"] .value`);
+  await expect(field("volts")).toHaveText("1.5");
+  await expect(field("probe.name")).toHaveText("left");
+  await page.getByRole("button", { name: "volts" }).click();
+  await expect(page.getByTestId("plot")).toHaveAttribute("data-points", "1");
   await page.context().close();
 });
 

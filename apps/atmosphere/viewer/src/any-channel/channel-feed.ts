@@ -88,9 +88,15 @@ export class ChannelFeed {
         this.#fault = error;
         this.#tellSoon();
       };
-      const consumer = await session
-        .channel(this.name)
-        .subscribe((event, { type }) => this.#receive(event, type), { signal, onError });
+      const open = (place: { from?: "last" }) =>
+        session
+          .channel(this.name)
+          .subscribe((event, { type }) => this.#receive(event, type), { ...place, signal, onError });
+      // The newest event that is kept comes at once, however seldom one is raised; who may not read what is kept sees the next.
+      const consumer = await open({ from: "last" }).catch(error => {
+        if (JechoError.from(error).code !== "RIGHT_MISSING") throw error;
+        return open({});
+      });
       this.#setStatus(consumer.status);
       consumer.onStatus(status => this.#setStatus(status));
     } catch (error) {
