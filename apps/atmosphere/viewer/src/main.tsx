@@ -28,6 +28,9 @@ function Connected({ token }: { token: string | undefined }) {
 
 type SeenProps = Omit<AppProps, "onRetry"> & { readonly onFault: (fault: undefined) => void };
 
+/** How long the session's newest trouble stands on a page that goes on. */
+const FAULT_MS = 60_000;
+
 /** The page that the address names, seen through the session. */
 function Seen({ handover, onUsed, fault, onFault }: SeenProps) {
   const session = useSession();
@@ -36,6 +39,11 @@ function Seen({ handover, onUsed, fault, onFault }: SeenProps) {
   const channel = useChannelName();
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new session has had no trouble
   useEffect(() => onFault(undefined), [session, onFault]);
+  useEffect(() => {
+    if (fault === undefined) return;
+    const timer = setTimeout(onFault, FAULT_MS, undefined);
+    return () => clearTimeout(timer);
+  }, [fault, onFault]);
   const retry = (): void => {
     onUsed();
     reconnect();
