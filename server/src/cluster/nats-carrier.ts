@@ -29,11 +29,12 @@ const PACKET_BYTES = 64 << 10;
 const WINDOW_BYTES = 1 << 20;
 /** Bytes after which the receiver says how far it is. */
 const TAKEN_EVERY_BYTES = WINDOW_BYTES >> 2;
-/** Time that the other side may say nothing until it is asked whether all has come, and that it then has to answer, until it counts as gone. */
+/** Time that the other side may say nothing until it is asked whether all has come. */
 const ASK_MS = 500;
 /** The same where the other side is known to have all: then the question is only whether it is there. */
 const IDLE_ASK_MS = 2000;
-const ANSWER_MS = 2500;
+/** Looks, ten a second, until a side that does not answer counts as gone: not time, in which this process may itself have stood still. */
+const ANSWER_LOOKS = 25;
 
 export class NatsCarrier implements TrunkCarrier {
   readonly #send: SendPacket;
@@ -52,8 +53,8 @@ export class NatsCarrier implements TrunkCarrier {
   #sentBytes = 0;
   #takenBytes = 0;
   #askedAt = 0;
-  /** When the first question was asked that is not answered; 0: all are. */
-  #waitingSince = 0;
+  /** Looks since the first question that is not answered, with that one; 0: all are. */
+  #unansweredLooks = 0;
   /** When the other side last said what has come. */
   #goodAt = performance.now();
   #receivedBytes = 0;
@@ -142,19 +143,19 @@ export class NatsCarrier implements TrunkCarrier {
     }
   }
 
-  /** Asks whether all has come, and ends a carrier whose other side does not answer. */
+  /** Asks whether all has come, and ends a carrier whose other side does not answer: to be called ten times a second. */
   look(now: number): void {
-    if (this.#waitingSince > 0 && now - this.#waitingSince > ANSWER_MS) return this.end();
+    if (this.#unansweredLooks > 0 && ++this.#unansweredLooks > ANSWER_LOOKS) return this.end();
     const askMs = this.#isIdle ? IDLE_ASK_MS : ASK_MS;
     if (now - this.#goodAt < askMs || now - this.#askedAt < ASK_MS) return;
     this.#askedAt = now;
-    if (this.#waitingSince === 0) this.#waitingSince = now;
+    if (this.#unansweredLooks === 0) this.#unansweredLooks = 1;
     this.#send(PACKET.ask, this.#sentBytes, []);
   }
 
   #good(): void {
     this.#goodAt = performance.now();
-    this.#waitingSince = 0;
+    this.#unansweredLooks = 0;
   }
 
   /** Whether the other side has said that it has all. */

@@ -71,10 +71,23 @@ test("CLU-7: where all has come the same question ends nothing", async () => {
 
 test("CLU-7: a carrier whose other side answers nothing any more ends", async () => {
   const { near, carriers } = connected(() => true);
-  carriers[0].look(performance.now() + LATER_MS);
+  const begun = performance.now() + LATER_MS;
+  for (let look = 0; look < 20; look++) carriers[0].look(begun + 100 * look);
   await settled();
   expect(near.hasEnded).toBe(false);
-  carriers[0].look(performance.now() + 10 * LATER_MS);
+  for (let look = 20; look < 30; look++) carriers[0].look(begun + 100 * look);
   await settled();
   expect(near.hasEnded).toBe(true);
+});
+
+test("CLU-7: a gateway that itself stood still does not take the other side for gone", async () => {
+  const { near, carriers } = connected(packet => packet === 0);
+  const begun = performance.now() + LATER_MS;
+  carriers[0].look(begun);
+  // The answer waits in its socket, and timers come first.
+  carriers[0].look(begun + 10 * LATER_MS);
+  await settled();
+  for (let look = 1; look < 30; look++) carriers[0].look(begun + 10 * LATER_MS + look);
+  await settled();
+  expect(near.hasEnded).toBe(false);
 });
