@@ -13,7 +13,8 @@ export function gatewayOf(number: number): number {
  * begins again with those that are free.
  */
 export class Numbers {
-  readonly #first: number;
+  /** Smallest number that it gives. */
+  readonly first: number;
   readonly #end: number;
   readonly #isUsed: (number: number) => boolean;
   #next: number;
@@ -23,20 +24,15 @@ export class Numbers {
   /** @param index of the gateway in its cluster; undefined: it stands alone, and all numbers are its own */
   constructor(index: number | undefined, isUsed: (number: number) => boolean) {
     // 0 is no number.
-    this.#first = (index ?? 0) * 2 ** BITS + 1;
+    this.first = (index ?? 0) * 2 ** BITS + 1;
     this.#end = index === undefined ? 2 ** 32 : (index + 1) * 2 ** BITS;
     this.#isUsed = isUsed;
-    this.#next = this.#first;
-  }
-
-  /** Smallest number that it gives. */
-  get first(): number {
-    return this.#first;
+    this.#next = this.first;
   }
 
   /** Whether it has given this number, perhaps long ago. */
   hasGiven(number: number): boolean {
-    return number >= this.#first && number < (this.#isOver ? this.#end : this.#next);
+    return number >= this.first && number < (this.#isOver ? this.#end : this.#next);
   }
 
   next(): number {
@@ -45,7 +41,7 @@ export class Numbers {
       this.#next++;
       if (this.#next === this.#end) {
         this.#isOver = true;
-        this.#next = this.#first;
+        this.#next = this.first;
       }
       if (!this.#isUsed(number)) return number;
     }

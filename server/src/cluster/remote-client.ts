@@ -1,9 +1,7 @@
 import { type Control, encodeControl, type Outgoing, type Yielded } from "@jecho/shared/internal";
 import { ClientConnection } from "../connections/client-connection.ts";
-import type { ConnectionLimits } from "../connections/connection.ts";
+import type { ConnectionLimits, ConnectionSocket } from "../connections/connection.ts";
 import { MOST_PER_CONNECTION } from "../management/handovers.ts";
-import { addressBytes } from "../web/address-bytes.ts";
-import type { ServerSocket } from "../web/web-server.ts";
 import { json, sendTrunk, TO_EDGE, words } from "./trunk.ts";
 import type { TrunkCarrier } from "./trunk-carrier.ts";
 
@@ -48,11 +46,10 @@ export class TrunkTopics {
 }
 
 /** The socket of a client that is connected to another gateway. */
-export class RemoteSocket implements ServerSocket {
+export class RemoteSocket implements ConnectionSocket {
   readonly client: number;
-  readonly #carrier: TrunkCarrier;
+  readonly carrier: TrunkCarrier;
   readonly #topics: TrunkTopics;
-  readonly #address: string;
   readonly #publish: (topic: string, message: Uint8Array, from: RemoteSocket) => void;
   readonly #ended: (code: number) => void;
   readonly #taken = new Set<string>();
@@ -68,25 +65,19 @@ export class RemoteSocket implements ServerSocket {
     client: number,
     carrier: TrunkCarrier,
     topics: TrunkTopics,
-    address: string,
     publish: (topic: string, message: Uint8Array, from: RemoteSocket) => void,
     ended: (code: number) => void,
   ) {
     this.client = client;
-    this.#carrier = carrier;
+    this.carrier = carrier;
     this.#topics = topics;
-    this.#address = address;
     this.#publish = publish;
     this.#ended = ended;
   }
 
-  get carrier(): TrunkCarrier {
-    return this.#carrier;
-  }
-
   send(message: Uint8Array): number {
     if (!this.#isOpen) return 2;
-    sendTrunk(this.#carrier, TO_EDGE.send, this.client, message);
+    sendTrunk(this.carrier, TO_EDGE.send, this.client, message);
     return this.getBufferedAmount() > 0 ? 0 : 1;
   }
 
@@ -98,19 +89,19 @@ export class RemoteSocket implements ServerSocket {
   subscribe(topic: string): boolean {
     if (this.#taken.has(topic)) return true;
     this.#taken.add(topic);
-    sendTrunk(this.#carrier, TO_EDGE.subscribe, this.client, words(this.#topics.add(topic)));
+    sendTrunk(this.carrier, TO_EDGE.subscribe, this.client, words(this.#topics.add(topic)));
     return true;
   }
 
   unsubscribe(topic: string): boolean {
     if (!this.#taken.delete(topic)) return false;
-    sendTrunk(this.#carrier, TO_EDGE.unsubscribe, this.client, words(this.#topics.remove(topic)));
+    sendTrunk(this.carrier, TO_EDGE.unsubscribe, this.client, words(this.#topics.remove(topic)));
     return true;
   }
 
   end(code = 1000, reason = ""): void {
     if (!this.#isOpen) return;
-    sendTrunk(this.#carrier, TO_EDGE.ends, this.client, json([code, reason]));
+    sendTrunk(this.carrier, TO_EDGE.ends, this.client, json([code, reason]));
     this.closed();
     this.#ended(code);
   }
@@ -124,7 +115,7 @@ export class RemoteSocket implements ServerSocket {
 
   /** Bytes that wait for it at its edge, and those on the way there where these are many. */
   getBufferedAmount(): number {
-    const { waitingBytes } = this.#carrier;
+    const { waitingBytes } = this.carrier;
     if (waitingBytes <= HIGH_BYTES) return this.#waitingBytes;
     this.#topics.isAwaited = true;
     return this.#waitingBytes + waitingBytes;
@@ -133,10 +124,6 @@ export class RemoteSocket implements ServerSocket {
   /** Its edge has said how many bytes wait there. */
   waits(bytes: number): void {
     this.#waitingBytes = bytes;
-  }
-
-  getRemoteAddress(): ArrayBuffer {
-    return addressBytes(this.#address);
   }
 }
 

@@ -145,7 +145,6 @@ export class RemoteClients implements CarrierEvents {
       number,
       this.#carrier,
       this.#topics,
-      address,
       (topic, message, from) => this.#host.publish(topic, message, from),
       code => this.#left(client, code),
     );
