@@ -1,20 +1,15 @@
 import { JechoError } from "@jecho/shared";
+import { joinFrames } from "@jecho/shared/internal";
 
 /** A message's length goes before it. */
 const LENGTH_BYTES = 4;
 
 /** A copy of the message as it goes into a stream of bytes: its length, and its parts. */
 export function inStream(parts: readonly Uint8Array[]): Uint8Array {
-  let bytes = 0;
-  for (const part of parts) bytes += part.byteLength;
-  const whole = new Uint8Array(LENGTH_BYTES + bytes);
-  new DataView(whole.buffer).setUint32(0, bytes, true);
-  let at = LENGTH_BYTES;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.byteLength;
-  }
-  return whole;
+  const length = new Uint8Array(LENGTH_BYTES);
+  const bytes = parts.reduce((sum, part) => sum + part.byteLength, 0);
+  new DataView(length.buffer).setUint32(0, bytes, true);
+  return joinFrames([length, ...parts]);
 }
 
 /** Finds the messages in a stream of bytes, each in memory of its own. A message without bytes says nothing, and is left out. */

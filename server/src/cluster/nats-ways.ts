@@ -1,4 +1,5 @@
 import { randomInt } from "node:crypto";
+import { joinFrames } from "@jecho/shared/internal";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { NatsCarrier, PACKET } from "./nats-carrier.ts";
 import type { CarrierEvents, TrunkCarrier } from "./trunk-carrier.ts";
@@ -141,19 +142,12 @@ export class NatsWays {
 
   #send(id: string, number: number, kind: number, count: number, parts: readonly Uint8Array[]): void {
     if (this.#connection.isClosed()) return;
-    let bytes = HEADER_BYTES;
-    for (const part of parts) bytes += part.byteLength;
-    const packet = new Uint8Array(bytes);
-    const view = new DataView(packet.buffer);
+    const header = new Uint8Array(HEADER_BYTES);
+    const view = new DataView(header.buffer);
     view.setUint8(0, kind);
     view.setFloat64(8, number, true);
     view.setFloat64(16, count, true);
-    let at = HEADER_BYTES;
-    for (const part of parts) {
-      packet.set(part, at);
-      at += part.byteLength;
-    }
-    this.#connection.publish(this.subjectOf(id), packet);
+    this.#connection.publish(this.subjectOf(id), joinFrames([header, ...parts]));
   }
 }
 
