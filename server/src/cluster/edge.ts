@@ -13,7 +13,7 @@ import { needsOf } from "../access/needs.ts";
 import type { ClientConnection } from "../connections/client-connection.ts";
 import { SOCKET_LOW_BYTES } from "../delivery/listener.ts";
 import { partsOf } from "../management/handovers.ts";
-import type { PartOfAnswer } from "./answers.ts";
+import type { AllGateways, PartOfAnswer } from "./answers.ts";
 import { EdgeClient, type EdgeTopic, type Unconfirmed } from "./edge-client.ts";
 import type { Members } from "./members.ts";
 import { gatewayOf } from "./numbers.ts";
@@ -70,7 +70,7 @@ interface Gathered {
  * Passes on what this gateway's clients say about channels whose home is another gateway, and what these homes have for them. A frame goes by the name of its channel or,
  * where it has none, by whoever gave the number in it; runs are passed on as they lie.
  */
-export class Edge {
+export class Edge implements AllGateways {
   readonly #members: Members;
   readonly #host: EdgeHost;
   readonly #carriers = new Map<number, TrunkCarrier>();
@@ -182,7 +182,6 @@ export class Edge {
     return true;
   }
 
-  /** See `AllGateways`. */
   takeOver(connection: ClientConnection, token: string): string | undefined {
     const { self } = this.#members;
     const parts = partsOf(token);
@@ -199,12 +198,10 @@ export class Edge {
     return own;
   }
 
-  /** See `AllGateways`. */
   renewed(connection: ClientConnection, token: string): void {
     this.#tokens.set(connection, token);
   }
 
-  /** See `AllGateways`. */
   join(connection: ClientConnection, part: PartOfAnswer): boolean {
     return this.#clients.get(connection)?.join(part, this.#members.self) === true;
   }

@@ -1,9 +1,8 @@
-import type { Frame, SharedState } from "@jecho/shared/internal";
+import type { Frame } from "@jecho/shared/internal";
 import type { ClientConnection } from "../connections/client-connection.ts";
 import type { ConnectionSocket } from "../connections/connection.ts";
 import { PassingSocket } from "../connections/passing-socket.ts";
 import type { ObjectHomes } from "../objects/object-homes.ts";
-import type { AllGateways, PartOfAnswer } from "./answers.ts";
 import { Edge, type EdgeHost } from "./edge.ts";
 import type { Interconnect } from "./interconnect.ts";
 import { Members } from "./members.ts";
@@ -13,13 +12,7 @@ import { baseOf } from "./routes.ts";
 import type { CarrierEvents, TrunkCarrier } from "./trunk-carrier.ts";
 
 /** The part of its gateway that a cluster uses. */
-export interface ClusterHost
-  extends Omit<EdgeHost, "publish" | "brings">,
-    Omit<RemoteHost, "publish" | "brings"> {
-  /** Sends to all sockets here that take this topic. */
-  publish(topic: string, message: Uint8Array): void;
-  /** A client, of this gateway or another one, brings shared objects, whose home this is, along with a modulator for another home. */
-  brings(connection: ClientConnection, states: readonly SharedState[]): void;
+export interface ClusterHost extends EdgeHost, Omit<RemoteHost, "publish" | "brings"> {
   /**
    * A channel's home may be another gateway by now: those who use it here are to look for it there.
    *
@@ -38,10 +31,11 @@ export interface ClusterHost
  * A gateway's part in a cluster. Each channel has one home, where all is done as at a gateway that stands alone. A client that is connected elsewhere has a socket
  * there all the same: its edge passes on frames both ways, and what goes to many crosses once.
  */
-export class GatewayCluster implements AllGateways {
+export class GatewayCluster {
+  /** Passes on what clients of this gateway say about channels of others. */
+  readonly edge: Edge;
   readonly #members: Members;
   readonly #interconnect: Interconnect;
-  readonly #edge: Edge;
   readonly #host: ClusterHost;
   /** Clients of the other gateways. */
   readonly #remote = new Set<RemoteClients>();
@@ -56,15 +50,15 @@ export class GatewayCluster implements AllGateways {
       this.#moved();
     };
     this.#members = new Members(interconnect.self, changed, interconnect.homes);
-    this.#edge = new Edge(this.#members, host);
+    this.edge = new Edge(this.#members, host);
   }
 
   /** Which gateway has which shared objects. */
   get objectHomes(): ObjectHomes {
     return {
       isHome: id => this.#members.isHomeOf(id),
-      follow: (object, version, state) => this.#edge.follow({ object, version, state }),
-      unfollow: object => this.#edge.unfollow(object),
+      follow: (object, version, state) => this.edge.follow({ object, version, state }),
+      unfollow: object => this.edge.unfollow(object),
     };
   }
 
@@ -74,10 +68,10 @@ export class GatewayCluster implements AllGateways {
       came: index => this.#members.came(index),
       left: index => {
         this.#members.left(index);
-        this.#edge.moved(index);
+        this.edge.moved(index);
       },
       opened: (index, carrier) => {
-        const events = this.#edge.opened(index, carrier);
+        const events = this.edge.opened(index, carrier);
         // What is read from there is asked for again.
         this.#moved();
         return this.#telling(events);
@@ -96,7 +90,7 @@ export class GatewayCluster implements AllGateways {
   }
 
   stop(): Promise<void> {
-    this.#edge.close();
+    this.edge.close();
     return this.#interconnect.stop();
   }
 
@@ -112,7 +106,7 @@ export class GatewayCluster implements AllGateways {
 
   /** Number of gateways that this one can reach, with itself. */
   get present(): number {
-    return this.#edge.reached + 1;
+    return this.edge.reached + 1;
   }
 
   /** Clients of other gateways that have something here. */
@@ -138,40 +132,16 @@ export class GatewayCluster implements AllGateways {
     // It comes again: nothing of it is confirmed, and the connection ends.
     if (!this.#interconnect.isMember) return true;
     if (!(connection instanceof RemoteClient))
-      return this.#edge.forward(connection, frame, message, start, end);
+      return this.edge.forward(connection, frame, message, start, end);
     if (frame.kind !== "OpenProducer" && frame.kind !== "OpenConsumer") return false;
     if (this.#members.isHomeOf(baseOf(frame.channel))) return false;
     connection.end("CHANNEL_MOVED", "another gateway is the channel's home by now");
     return true;
   }
 
-  flush(): void {
-    this.#edge.flush();
-  }
-
   /** See `Edge.took`. What came while this gateway was no member is not confirmed. */
   took(connection: ClientConnection, bytes: number): boolean {
-    return !this.#interconnect.isMember || this.#edge.took(connection, bytes);
-  }
-
-  takeOver(connection: ClientConnection, token: string): string | undefined {
-    return this.#edge.takeOver(connection, token);
-  }
-
-  renewed(connection: ClientConnection, token: string): void {
-    this.#edge.renewed(connection, token);
-  }
-
-  join(connection: ClientConnection, part: PartOfAnswer): boolean {
-    return this.#edge.join(connection, part);
-  }
-
-  drained(connection: ClientConnection): void {
-    this.#edge.drained(connection);
-  }
-
-  left(connection: ClientConnection, isCut: boolean): void {
-    this.#edge.left(connection, isCut);
+    return !this.#interconnect.isMember || this.edge.took(connection, bytes);
   }
 
   #moved(): void {

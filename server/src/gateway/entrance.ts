@@ -92,7 +92,7 @@ export class Entrance {
         frame: (...frame) => this.#frame(...frame),
         pause: () => {
           parts.gathering.flush();
-          parts.cluster?.flush();
+          parts.cluster?.edge.flush();
         },
         done: (connection, bytes, hasEvents) => {
           if (!hasEvents || !this.#takesEventsOf(connection)) return;
@@ -118,7 +118,7 @@ export class Entrance {
         const connection = this.connections.get(socket);
         if (connection === undefined) return;
         this.drained(connection);
-        parts.cluster?.drained(connection);
+        parts.cluster?.edge.drained(connection);
       },
       closed: (socket, code) => this.#closed(socket, code),
       crowded: () => {
@@ -259,7 +259,7 @@ export class Entrance {
     this.#strangers.delete(connection);
     this.left(connection, code, () => {
       crowd.leave(connection);
-      cluster?.left(connection, !LEAVING.has(code));
+      cluster?.edge.left(connection, !LEAVING.has(code));
     });
     if (this.connections.size === 0) this.#whenEmpty?.();
   }

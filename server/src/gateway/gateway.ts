@@ -199,9 +199,9 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       modulatingToken,
       allGateways: {
         takeOver: (connection, token) =>
-          cluster === undefined ? token : cluster.takeOver(connection, token),
-        renewed: (connection, token) => cluster?.renewed(connection, token),
-        join: (connection, part) => cluster?.join(connection, part) === true,
+          cluster === undefined ? token : cluster.edge.takeOver(connection, token),
+        renewed: (connection, token) => cluster?.edge.renewed(connection, token),
+        join: (connection, part) => cluster?.edge.join(connection, part) === true,
       },
     },
   );
