@@ -1,7 +1,5 @@
 import type { Frame } from "@jecho/shared/internal";
 import type { ClientConnection } from "../connections/client-connection.ts";
-import type { ConnectionSocket } from "../connections/connection.ts";
-import { PassingSocket } from "../connections/passing-socket.ts";
 import type { ObjectHomes } from "../objects/object-homes.ts";
 import { Edge, type EdgeHost } from "./edge.ts";
 import type { Interconnect } from "./interconnect.ts";
@@ -114,11 +112,9 @@ export class GatewayCluster {
     for (const clients of this.#remote) yield* clients;
   }
 
-  /** A socket of this gateway whose messages to many reach those at other gateways, too. */
-  joined(socket: ConnectionSocket): ConnectionSocket {
-    return new ClusterSocket(socket, (topic, message) => {
-      for (const clients of this.#remote) clients.publish(topic, message);
-    });
+  /** Sends to all clients of other gateways that take this topic, but for one. */
+  publish(topic: string, message: Uint8Array, from?: RemoteSocket): void {
+    for (const clients of this.#remote) clients.publish(topic, message, from);
   }
 
   /** See `Edge.forward`. A client that was sent here by a gateway which takes another one for the home is to look for that again. */
@@ -151,7 +147,10 @@ export class GatewayCluster {
   #accepted(carrier: TrunkCarrier): CarrierEvents {
     const clients = new RemoteClients(carrier, {
       ...this.#host,
-      publish: (topic, message, from) => this.#publish(topic, message, from),
+      publish: (topic, message, from) => {
+        this.#host.publish(topic, message);
+        this.publish(topic, message, from);
+      },
     });
     this.#remote.add(clients);
     return this.#telling({
@@ -177,25 +176,5 @@ export class GatewayCluster {
         }
       },
     };
-  }
-
-  #publish(topic: string, message: Uint8Array, from: RemoteSocket): void {
-    this.#host.publish(topic, message);
-    for (const clients of this.#remote) clients.publish(topic, message, from);
-  }
-}
-
-/** A socket of a client that is connected here. */
-class ClusterSocket extends PassingSocket {
-  readonly #publish: (topic: string, message: Uint8Array) => void;
-
-  constructor(socket: ConnectionSocket, publish: (topic: string, message: Uint8Array) => void) {
-    super(socket);
-    this.#publish = publish;
-  }
-
-  override publish(topic: string, message: Uint8Array, ...how: [isBinary?: boolean]): boolean {
-    this.#publish(topic, message);
-    return super.publish(topic, message, ...how);
   }
 }

@@ -17,7 +17,7 @@ import type { ConnectionLimits } from "../connections/connection.ts";
 import type { Crowd } from "../connections/crowd.ts";
 import { Deadlines } from "../connections/deadlines.ts";
 import { Inboxes } from "../connections/inboxes.ts";
-import { SealingSocket } from "../connections/sealing-socket.ts";
+import { PassingSocket } from "../connections/passing-socket.ts";
 import type { Silence } from "../connections/silence.ts";
 import type { Dispatcher } from "../delivery/dispatch.ts";
 import type { Gathering } from "../delivery/gathering.ts";
@@ -219,8 +219,9 @@ export class Entrance {
 
   #opened(socket: ServerSocket): void {
     const { audit, cluster, crowd, counts, silence, connectionLimits } = this.#parts;
-    const sealing = this.#sealer === undefined ? socket : new SealingSocket(socket, this.#sealer);
-    const connection = new ClientConnection(cluster?.joined(sealing) ?? sealing, connectionLimits);
+    const isPlain = this.#sealer === undefined && cluster === undefined;
+    const link = isPlain ? socket : new PassingSocket(socket, this.#sealer, cluster);
+    const connection = new ClientConnection(link, connectionLimits);
     const address = addressOf(socket.getRemoteAddress());
     try {
       crowd.enter(connection, address);
