@@ -127,7 +127,7 @@ export class UwsServer implements WebServer {
       idleTimeout: Math.min(most, Math.max(least, idleSeconds)),
       sendPingsAutomatically: true,
       upgrade: (response, request, context) => {
-        const refusal = refuse(new UwsRequest(response, request));
+        const refusal = refuse(requestOf(response, request));
         if (refusal !== undefined) return send(response, request, refusal);
         const key = request.getHeader("sec-websocket-key");
         const extensions = request.getHeader("sec-websocket-extensions");
@@ -142,7 +142,7 @@ export class UwsServer implements WebServer {
         closed(socket, Buffer.from(reason).toString() === TOO_BIG ? TOO_LARGE : code);
       },
     });
-    app.any("/*", (response, request) => send(response, request, answer(new UwsRequest(response, request))));
+    app.any("/*", (response, request) => send(response, request, answer(requestOf(response, request))));
   }
 }
 
@@ -155,30 +155,13 @@ function secure(uws: Uws, certificate: Certificate): TemplatedApp {
   }
 }
 
-class UwsRequest implements WebRequest {
-  readonly #response: HttpResponse;
-  readonly #request: HttpRequest;
-
-  constructor(response: HttpResponse, request: HttpRequest) {
-    this.#response = response;
-    this.#request = request;
-  }
-
-  get method(): string {
-    return this.#request.getMethod();
-  }
-
-  get path(): string {
-    return this.#request.getUrl();
-  }
-
-  header(name: string): string {
-    return this.#request.getHeader(name);
-  }
-
-  remoteAddress(): ArrayBuffer {
-    return this.#response.getRemoteAddress();
-  }
+function requestOf(response: HttpResponse, request: HttpRequest): WebRequest {
+  return {
+    method: request.getMethod(),
+    path: request.getUrl(),
+    header: name => request.getHeader(name),
+    remoteAddress: () => response.getRemoteAddress(),
+  };
 }
 
 /**

@@ -52,7 +52,7 @@ export class WsServer implements WebServer {
     };
     this.#ws = new WebSocketServer(sockets);
     this.#http.on("request", (request: IncomingMessage, response: ServerResponse) =>
-      send(response, request, handlers.answer(new NodeRequest(request))),
+      send(response, request, handlers.answer(requestOf(request))),
     );
     this.#http.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) =>
       this.#upgrade(request, socket as Socket, head),
@@ -90,7 +90,7 @@ export class WsServer implements WebServer {
 
   #upgrade(request: IncomingMessage, tcp: Socket, head: Buffer): void {
     tcp.on("error", () => {});
-    const asked = new NodeRequest(request);
+    const asked = requestOf(request);
     const refusal = asked.path.startsWith(`${this.#options.path}/`)
       ? this.#handlers.refuse(asked)
       : this.#handlers.answer(asked);
@@ -120,28 +120,13 @@ export class WsServer implements WebServer {
   }
 }
 
-class NodeRequest implements WebRequest {
-  readonly #request: IncomingMessage;
-
-  constructor(request: IncomingMessage) {
-    this.#request = request;
-  }
-
-  get method(): string {
-    return (this.#request.method ?? "").toLowerCase();
-  }
-
-  get path(): string {
-    return (this.#request.url ?? "").split("?", 1)[0] as string;
-  }
-
-  header(name: string): string {
-    return String(this.#request.headers[name] ?? "");
-  }
-
-  remoteAddress(): ArrayBuffer {
-    return addressBytes(this.#request.socket.remoteAddress ?? "");
-  }
+function requestOf({ method = "", url = "", headers, socket }: IncomingMessage): WebRequest {
+  return {
+    method: method.toLowerCase(),
+    path: url.split("?", 1)[0] as string,
+    header: name => String(headers[name] ?? ""),
+    remoteAddress: () => addressBytes(socket.remoteAddress ?? ""),
+  };
 }
 
 function send(response: ServerResponse, { method }: IncomingMessage, answer: WebAnswer): void {
