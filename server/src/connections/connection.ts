@@ -1,8 +1,7 @@
 import { ERRORS, type ErrorCode, JechoError } from "@jecho/shared";
-import { type Control, encodeForNow, type Outgoing, type Position } from "@jecho/shared/internal";
+import { type Control, encodeForNow, type Outgoing } from "@jecho/shared/internal";
 import type { Subject } from "../access/subject.ts";
 import { SOCKET_HIGH_BYTES, SOCKET_LOW_BYTES } from "../delivery/listener.ts";
-import type { LaneName } from "../delivery/run-queue.ts";
 import { Turns } from "../delivery/turns.ts";
 import { WaitingBytes, type WaitingTotal } from "../delivery/waiting.ts";
 import type { ServerSocket } from "../web/web-server.ts";
@@ -33,16 +32,12 @@ export type Standing = "due" | "level" | "paused";
 export interface QueuedChannel {
   /** Takes the next waiting frames for a connection. @param parts list to which the frames are added @returns their bytes; 0 where nothing waits */
   takeWaiting(connection: Connection, parts: Uint8Array[]): number;
-  /** The present position of a producer's usual or urgent events; undefined where nobody knows. */
-  positionOf(lane: LaneName): Position | undefined;
   /** The connection has caught up: where nothing waits, it gets events by the topic again. */
   keepUp(connection: Connection): void;
   /** There is room again for a connection's waiting events, on all its channels. */
   letGoOn(connection: Connection): void;
   /** Brings the connection's waiting events within their bound, by its policy: drops events, cuts it off, or has producers wait. */
   makeRoom(connection: Connection): void;
-  /** Cuts off a connection for which producers have waited too long. */
-  blockedTooLong(connection: Connection): void;
 }
 
 /** Sends a consumer's past, or what else waits for room in the socket. */

@@ -7,7 +7,7 @@ import type { Acknowledgements } from "./acknowledgements.ts";
 import { ChannelDemand, type DemandNotices } from "./demand.ts";
 import type { Gathering } from "./gathering.ts";
 import { GatewayLanes, type SourceAt, type SourceEnd } from "./lanes.ts";
-import type { ListenerBacklog, QueuePolicy } from "./listener.ts";
+import type { QueuePolicy } from "./listener.ts";
 import { Listeners } from "./listeners.ts";
 import type { LaneName } from "./run-queue.ts";
 
@@ -32,8 +32,8 @@ export interface ChannelOwner {
   block(channel: Channel, ready: boolean): void;
   /** Whether producers of this connection send the channel's events. */
   isSentBy(channel: Channel, connection: Connection): boolean;
-  /** Queues for which producers wait, each with a deadline. */
-  readonly blocking: Deadlines<ListenerBacklog>;
+  /** Deadlines of queues for which producers wait: called when these have waited too long. */
+  readonly blocking: Deadlines<() => void>;
   /** Called for a consumer's process for which producers have waited too long. */
   blockedTooLong(channel: Channel, connection: Connection): void;
 }

@@ -1,5 +1,6 @@
 import { type EventsFrame, encodeControl, type Position } from "@jecho/shared/internal";
 import type { Connection, QueuedChannel, Standing } from "../connections/connection.ts";
+import type { Channel } from "./channel.ts";
 import { RunQueue, type WhenFull } from "./run-queue.ts";
 import type { SharedMemory } from "./waiting.ts";
 
@@ -127,8 +128,8 @@ function sharedBy(policies: readonly QueuePolicy[]): QueuePolicy {
 
 /** Waiting events of a process that does not keep up. Its connection is told the queue's state. */
 export class ListenerBacklog {
-  /** Whether producers were asked to wait for it. */
-  isBlocking = false;
+  /** Called when producers have waited for it too long; undefined where none were asked to wait. */
+  whenTooLong: (() => void) | undefined;
   readonly #queue: RunQueue;
   readonly #connection: Connection;
   readonly #channel: QueuedChannel;
@@ -192,31 +193,27 @@ export class ListenerBacklog {
   /**
    * Takes the next frames.
    *
-   * @param channel number under which dropped events are told
+   * @param channel its channel
    * @param parts list to which the frames are added
    * @returns their bytes; 0 where nothing waits, or may be sent
    */
-  takeNext(channel: number, parts: Uint8Array[]): number {
+  takeNext(channel: Pick<Channel, "number" | "positionOf">, parts: Uint8Array[]): number {
     if (this.#isPaused) return 0;
     const before = parts.length;
     const dropped = this.#queue.takeDropped();
-    if (dropped > 0) parts.push(encodeControl({ kind: "Dropped", channel, events: BigInt(dropped) }));
+    if (dropped > 0)
+      parts.push(encodeControl({ kind: "Dropped", channel: channel.number, events: BigInt(dropped) }));
     const next = this.#queue.shift();
     if (next !== undefined) parts.push(next);
     if (this.#queue.isEmpty)
       for (const lane of this.#queue.takeCutShort()) {
-        const position = this.#channel.positionOf(lane);
+        const position = channel.positionOf(lane);
         if (position !== undefined) parts.push(encodeControl(position));
       }
     let bytes = 0;
     for (let i = before; i < parts.length; i++) bytes += (parts[i] as Uint8Array).byteLength;
     this.#changed();
     return bytes;
-  }
-
-  /** Whether producers have waited for it too long. */
-  blockedTooLong(): void {
-    this.#channel.blockedTooLong(this.#connection);
   }
 
   /** Nothing waits any more, or is to. */

@@ -4,7 +4,7 @@ import type { Acknowledgements } from "./acknowledgements.ts";
 import type { Channel } from "./channel.ts";
 import { Audience, type Gathering } from "./gathering.ts";
 import { Listener, type ListenerBacklog, type QueuePolicy } from "./listener.ts";
-import { type LaneName, RunCopies } from "./run-queue.ts";
+import { RunCopies } from "./run-queue.ts";
 import type { SharedMemory } from "./waiting.ts";
 
 /** Copies of runs, for queues of any channel. */
@@ -165,14 +165,9 @@ export class Listeners implements QueuedChannel {
   takeWaiting(connection: Connection, parts: Uint8Array[]): number {
     const backlog = this.#all.get(connection)?.backlog;
     if (backlog === undefined) return 0;
-    const bytes = backlog.takeNext(this.#channel.number, parts);
+    const bytes = backlog.takeNext(this.#channel, parts);
     if (backlog.queue.hasRoom) this.#forgive(backlog);
     return bytes;
-  }
-
-  /** See `Channel.positionOf`. */
-  positionOf(lane: LaneName): Position | undefined {
-    return this.#channel.positionOf(lane);
   }
 
   /** There is room again for a connection's waiting events, on all its channels. */
@@ -187,11 +182,6 @@ export class Listeners implements QueuedChannel {
     if (backlog === undefined) return;
     this.#dropped(connection, backlog, backlog.makeRoom());
     this.#holdIn(connection, backlog);
-  }
-
-  /** Cuts off a connection for which producers have waited too long. */
-  blockedTooLong(connection: Connection): void {
-    this.#channel.owner.blockedTooLong(this.#channel, connection);
   }
 
   /** The connection has caught up: where nothing waits, it gets events by the topic again. */
@@ -265,20 +255,21 @@ export class Listeners implements QueuedChannel {
     if (queue.isLost) {
       channel.counts.reached(queue.bound);
       channel.owner.cutOff(channel, connection);
-    } else if (queue.whenFull === "block" && queue.isFull) this.#block(backlog);
+    } else if (queue.whenFull === "block" && queue.isFull) this.#block(connection, backlog);
   }
 
-  #block(backlog: ListenerBacklog): void {
-    if (backlog.isBlocking) return;
-    backlog.isBlocking = true;
-    this.#channel.owner.blocking.add(backlog);
-    if (this.#blocking++ === 0) this.#channel.owner.block(this.#channel, false);
+  #block(connection: Connection, backlog: ListenerBacklog): void {
+    if (backlog.whenTooLong !== undefined) return;
+    const channel = this.#channel;
+    backlog.whenTooLong = () => channel.owner.blockedTooLong(channel, connection);
+    channel.owner.blocking.add(backlog.whenTooLong);
+    if (this.#blocking++ === 0) channel.owner.block(channel, false);
   }
 
   #forgive(backlog: ListenerBacklog): void {
-    if (!backlog.isBlocking) return;
-    backlog.isBlocking = false;
-    this.#channel.owner.blocking.delete(backlog);
+    if (backlog.whenTooLong === undefined) return;
+    this.#channel.owner.blocking.delete(backlog.whenTooLong);
+    backlog.whenTooLong = undefined;
     if (--this.#blocking === 0) this.#channel.owner.block(this.#channel, true);
   }
 }

@@ -12,7 +12,6 @@ import type { Acknowledgements } from "../delivery/acknowledgements.ts";
 import { Channel, type ChannelOwner } from "../delivery/channel.ts";
 import { DemandNotices } from "../delivery/demand.ts";
 import type { Gathering } from "../delivery/gathering.ts";
-import type { ListenerBacklog } from "../delivery/listener.ts";
 import type { GatewayLimits, GatewayStats } from "../gateway/gateway-limits.ts";
 import { LimitReached } from "../gateway/limit-reached.ts";
 import type { EventLog } from "../history/event-log.ts";
@@ -55,7 +54,7 @@ export class NameServer {
   /** Waits for those that were cut off. */
   readonly returns = new RunningTime();
   /** Queues that have producers wait. */
-  readonly blocking: Deadlines<ListenerBacklog>;
+  readonly blocking: Deadlines<() => void>;
   #modulating: Connection | undefined;
   /** Resolved when that process has come, or is not waited for any longer. */
   #modulatingAwaited: PromiseWithResolvers<void> | undefined;
@@ -103,7 +102,7 @@ export class NameServer {
     this.types = new TypeRegistry(limits.schemaBytes);
     this.unanswered = new Unanswered(installTimeoutMs);
     this.joining = new Deadlines(requestTimeoutMs, consumer => consumer.late());
-    this.blocking = new Deadlines(limits.blockMs, backlog => backlog.blockedTooLong());
+    this.blocking = new Deadlines(limits.blockMs, tooLong => tooLong());
     this.#objects = objects;
     this.#acknowledgements = acknowledgements;
     this.#gathering = gathering;
