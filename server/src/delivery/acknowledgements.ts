@@ -28,8 +28,6 @@ interface WaitingProducers {
   events: number;
   /** Events by what their producer knows them by. */
   readonly pending: Map<string, Pending>;
-  /** Whether the connection has gone. */
-  isLost: boolean;
 }
 
 /** Most unacknowledged synchronous events of one connection. */
@@ -52,7 +50,7 @@ export class Acknowledgements {
     const { producer, raised, seq, count } = frame;
     let waiting = this.#waiting.get(from);
     if (waiting === undefined) {
-      waiting = { events: 0, pending: new Map(), isLost: false };
+      waiting = { events: 0, pending: new Map() };
       this.#waiting.set(from, waiting);
     }
     if (waiting.events + count > MOST_PENDING) {
@@ -109,16 +107,7 @@ export class Acknowledgements {
     let consumers = 0;
     for (const receiver of receivers) consumers += Math.max(1, channel.listeners.consumersAt(receiver));
     for (let i = 0; i < count; i++)
-      from.send({
-        kind: "Processed",
-        channel: channel.number,
-        producer,
-        raised: raised + i,
-        consumers,
-        failed: consumers,
-        message,
-        taken: from.takeUnconfirmed(),
-      });
+      tell({ from, channel, producer, raised: raised + i, consumers, failed: consumers, message });
   }
 
   /** Answers a run whose channel is gone: it has no consumers. */
@@ -171,12 +160,9 @@ export class Acknowledgements {
     const owed = this.#owed.get(connection);
     const pendings = owed?.get(channel);
     if (pendings === undefined) return;
+    const forgiven = this.#forgiven.get(connection) ?? new Set();
+    this.#forgiven.set(connection, forgiven);
     for (const pending of [...pendings.values()]) {
-      let forgiven = this.#forgiven.get(connection);
-      if (forgiven === undefined) {
-        forgiven = new Set();
-        this.#forgiven.set(connection, forgiven);
-      }
       if (forgiven.size < MOST_PENDING) forgiven.add(`${channel} ${pending.seq}`);
       this.#settle(connection, pending);
     }
@@ -186,9 +172,7 @@ export class Acknowledgements {
   lost(connection: Connection): void {
     for (const pendings of this.#owed.get(connection)?.values() ?? [])
       for (const pending of [...pendings.values()]) this.#settle(connection, pending);
-    // Acknowledgements for a producer that has gone may still come, and are no mistake.
-    const waiting = this.#waiting.get(connection);
-    if (waiting !== undefined) waiting.isLost = true;
+    // Acknowledgements for a producer that has gone may still come, and are no mistake: nothing is sent to it any more.
     this.#owed.delete(connection);
     this.#waiting.delete(connection);
     this.#forgiven.delete(connection);
@@ -215,7 +199,7 @@ export class Acknowledgements {
     pending.from.keep(-pending.receivers.length * OWED_BYTES);
     waiting.events--;
     waiting.pending.delete(nameOf(channel.number, pending.producer, pending.raised));
-    if (!pending.givenUp && !waiting.isLost) tell(pending);
+    if (!pending.givenUp) tell(pending);
   }
 }
 
@@ -223,8 +207,13 @@ function nameOf(channel: number, producer: number, raised: number): string {
   return `${channel} ${producer} ${raised}`;
 }
 
-function tell(pending: Pending, missing = 0): void {
-  const { from, channel, producer, raised, consumers, failed, message } = pending;
+type EventTally = Pick<
+  Pending,
+  "from" | "channel" | "producer" | "raised" | "consumers" | "failed" | "message"
+>;
+
+function tell(tally: EventTally, missing = 0): void {
+  const { from, channel, producer, raised, consumers, failed, message } = tally;
   from.send({
     kind: "Processed",
     channel: channel.number,
