@@ -15,7 +15,8 @@ export interface ModulatorStanding {
 }
 
 const NO_TIER = { tier: "", tierWhy: "" };
-const AT = { producer: 0, gateway: 1, consumer: 2, nowhere: 3 } as const;
+/** The wire's numbers of places, by the states of installations that have one. */
+const AT = { producer: 0, gateway: 1, consumer: 2, consumers: 2, nowhere: 3 } as const;
 
 /** A request to install a modulator, for whichever process. */
 export type WantedInstallation = Pick<Install, "channel" | "derived" | "modulator" | "behind" | "by">;
@@ -366,45 +367,21 @@ export class Placements {
     const numbers = this.#derived.feeders.numbers();
     for (const installation of this.#installations.values()) {
       const { producing, state, whyOut } = installation;
-      const { tier, tierWhy } = whyOut === undefined && state.is !== "consumers" ? installation : NO_TIER;
-      const producers = numbers.get(producing) ?? [];
-      const place = (at: number, why: JechoError | undefined, processes: number, maker?: Connection) => ({
-        producing,
-        maker,
-        placement: { producers, at, code: why?.number ?? 0, message: why?.message ?? "", tier, tierWhy },
-        processes,
-      });
-      if (whyOut !== undefined) yield place(AT.nowhere, whyOut, 0);
-      else if (state.is === "producer") yield place(AT.producer, undefined, 1, state.maker);
-      else if (state.is === "gateway") yield place(AT.gateway, state.why, 1, state.maker);
-      else if (state.is === "consumers") yield place(AT.consumer, state.why, state.own.size);
+      const placement = placementOf(installation, numbers.get(producing));
+      if (placement === undefined) continue;
+      const maker = whyOut === undefined ? installation.maker : undefined;
+      const processes = state.is === "consumers" ? state.own.size : maker === undefined ? 0 : 1;
+      yield { producing, maker, placement, processes };
     }
   }
 
   /** The placements for consumers at this connection. */
   describe(consumer: Connection): Placement[] {
     const numbers = this.#derived.feeders.numbers();
-    const described: Placement[] = [];
-    for (const shared of this.#installations.values()) {
+    return [...this.#installations.values()].flatMap(shared => {
       const installation = shared.seenBy(consumer);
-      const producers = numbers.get(shared.producing) ?? [];
-      const why = installation?.whyOut;
-      if (why !== undefined)
-        described.push({ ...NO_TIER, producers, at: AT.nowhere, code: why.number, message: why.message });
-      else if (installation !== undefined) this.#describe(installation, producers, described);
-    }
-    return described;
-  }
-
-  #describe(
-    { state, tier, tierWhy }: GatewayInstallation,
-    producers: number[],
-    described: Placement[],
-  ): void {
-    const of = { producers, tier, tierWhy };
-    if (state.is === "producer") described.push({ ...of, at: AT.producer, code: 0, message: "" });
-    else if (state.is === "gateway" || state.is === "consumer")
-      described.push({ ...of, at: AT[state.is], code: state.why.number, message: state.why.message });
+      return (installation && placementOf(installation, numbers.get(shared.producing))) ?? [];
+    });
   }
 
   /** The processes that are left out, each with the reason. */
@@ -436,4 +413,24 @@ export class Placements {
     for (const installation of [...this.#installations.values()]) installation.gone();
     this.wake();
   }
+}
+
+/** Where the modulator runs, or why it does not; undefined where that is not known yet. @param producers of the process that it is for */
+function placementOf(
+  installation: GatewayInstallation,
+  producers: readonly number[] = [],
+): Placement | undefined {
+  const { state, whyOut } = installation;
+  const is = whyOut !== undefined ? "nowhere" : state.is;
+  if (!(is in AT)) return undefined;
+  const why = whyOut ?? ("why" in state ? state.why : undefined);
+  const { tier, tierWhy } = is === "nowhere" || is === "consumers" ? NO_TIER : installation;
+  return {
+    producers,
+    at: AT[is as keyof typeof AT],
+    code: why?.number ?? 0,
+    message: why?.message ?? "",
+    tier,
+    tierWhy,
+  };
 }
