@@ -97,19 +97,23 @@ export class UnmadeSources {
     for (const end of ends) if (this.#lanes.hasEnded(end)) derived.sourceEnds(end);
   }
 
+  /** The same once those who may come back had the time for it. */
+  #endLater(ends: readonly SourceAt[], derived: Channel): void {
+    if (ends.length === 0) return;
+    this.#returns.wait(this.#resumeWindowMs, () => this.#end(derived.lanes.unmade(ends), derived));
+  }
+
   /** The gateway's process for modulators has gone: what it had of producers that went before it, nobody will account for, unless they come back. */
   makerLost(): void {
     const over = [...this.#lanes.over()];
     if (over.length === 0) return;
     for (const { channel } of this.#derivations) {
       const ends = channel.lanes.unmade(over);
-      const [gone, awaited] = [
-        ends.filter(end => this.#lanes.hasEnded(end)),
+      this.#end(ends, channel);
+      this.#endLater(
         ends.filter(end => !this.#lanes.hasEnded(end)),
-      ];
-      this.#end(gone, channel);
-      if (awaited.length > 0)
-        this.#returns.wait(this.#resumeWindowMs, () => this.#end(channel.lanes.unmade(awaited), channel));
+        channel,
+      );
     }
   }
 
@@ -119,9 +123,7 @@ export class UnmadeSources {
    */
   endedBefore({ channel }: Derived): void {
     this.#end(channel.lanes.unmade(this.#lanes.ended()), channel);
-    const kept = channel.lanes.unmade(this.#lanes.kept());
-    if (kept.length > 0)
-      this.#returns.wait(this.#resumeWindowMs, () => this.#end(channel.lanes.unmade(kept), channel));
+    this.#endLater(channel.lanes.unmade(this.#lanes.kept()), channel);
   }
 }
 
