@@ -105,7 +105,7 @@ export class ChannelManager implements ChannelOwner {
   }
 
   processOf(producer: number): number {
-    return this.#connectionOf(producer)?.process ?? 0;
+    return this.#producerOf(producer)?.connection.process ?? 0;
   }
 
   presentOf(producer: number, source: bigint): { number: number; process: number } {
@@ -116,11 +116,7 @@ export class ChannelManager implements ChannelOwner {
   }
 
   subjectOf(producer: number): string {
-    return this.#connectionOf(producer)?.subject?.name ?? "";
-  }
-
-  #connectionOf(producer: number): Connection | undefined {
-    return this.#producerOf(producer)?.connection;
+    return this.#producerOf(producer)?.connection.subject?.name ?? "";
   }
 
   #producerOf(producer: number): GatewayProducer | undefined {

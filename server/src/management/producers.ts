@@ -125,8 +125,7 @@ export class Producers {
   /** Connections that have producers here, each once. */
   connections(): Set<Connection> {
     const all = new Set<Connection>();
-    for (const { connection } of this.#own.values()) all.add(connection);
-    for (const others of this.#others) for (const connection of others.connections()) all.add(connection);
+    for (const { connection } of this) all.add(connection);
     return all;
   }
 
@@ -148,17 +147,12 @@ export class Producers {
   /** The numbers of the producers of each process. */
   numbers(): Few<Connection, number[]> {
     const all = new Few<Connection, number[]>();
-    this.#number(all);
-    return all;
-  }
-
-  #number(all: Few<Connection, number[]>): void {
-    for (const { connection, number } of this.#own.values()) {
+    for (const { connection, number } of this) {
       const numbers = all.get(connection);
       if (numbers === undefined) all.set(connection, [number]);
       else numbers.push(number);
     }
-    for (const others of this.#others) others.#number(all);
+    return all;
   }
 
   /** Whether this process runs modulators. */
