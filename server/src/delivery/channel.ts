@@ -116,27 +116,26 @@ export class Channel {
   enter(connection: Connection, policy: QueuePolicy, feed: number): void {
     this.demand.enter(feed);
     const listener = this.listeners.enter(connection, policy, feed);
-    for (const position of this.lanes.positions(this.number, this.nextSeq - 1))
-      listener.tell(this.#placed(position));
+    for (const position of this.lanes.positions(this.nextSeq - 1)) listener.tell(this.#placed(position));
   }
 
   /** The present position of a producer's usual or urgent events; undefined where nobody knows. */
   positionOf({ producer, urgent }: LaneName): Position | undefined {
     const position = this.lanes.positionAt(producer, urgent);
-    return position && this.#placed({ ...position, channel: this.number });
+    return position && this.#placed(position);
   }
 
   /** A consumer is back at this event: tells its process the last positions of producers that have gone since. */
   tellEnds(connection: Connection, seq: number): void {
-    for (const { position } of this.lanes.ends(this.number, seq))
+    for (const { position } of this.lanes.ends(seq))
       this.listeners.tellOne(connection, this.#placed(position));
   }
 
   /** The same, for its past, whose events have another channel number: in the order in which they go between the events. */
   endsBehind(seq: number, number: number): SourceEnd[] {
-    const ends = Array.from(this.lanes.ends(number, seq), ({ seq, position }) => ({
+    const ends = Array.from(this.lanes.ends(seq), ({ seq, position }) => ({
       seq,
-      position: this.#placed({ ...position, producer: 0 }),
+      position: { ...this.#placed({ ...position, producer: 0 }), channel: number },
     }));
     return ends.sort((a, b) => a.seq - b.seq);
   }
@@ -192,10 +191,11 @@ export class Channel {
     );
   }
 
-  /** A position, completed by the producer's process and subject. */
+  /** A position, completed by the channel, and the producer's process and subject. */
   #placed(position: Position): Position {
     const { producer } = position;
-    return { ...position, process: this.owner.processOf(producer), by: this.owner.subjectOf(producer) };
+    const [process, by] = [this.owner.processOf(producer), this.owner.subjectOf(producer)];
+    return { ...position, channel: this.number, process, by };
   }
 
   /** Tells a derived channel's consumers that a raw source begins behind this event, without output so far. */
@@ -210,40 +210,33 @@ export class Channel {
 
   #beginningOf({ producer, source, urgent, raised }: SourceAt): Position {
     const counts = { raised: 0n, after: BigInt(raised), through: BigInt(raised) };
-    const names = { channel: this.number, producer, urgent, source, origin: source };
+    const names = { channel: 0, producer, urgent, source, origin: source };
     return this.#placed({ kind: "Position", ...names, ...counts, process: 0, by: "", agoMs: 0 });
   }
 
   /** Tells a derived channel's consumers that a raw source has ended, with no further output. */
   sourceEnds(end: SourceAt): void {
-    const position = this.lanes.endUnmade(end, this.nextSeq - 1);
-    this.listeners.tellAll(this.#placed({ ...position, channel: this.number }));
+    this.listeners.tellAll(this.#placed(this.lanes.endUnmade(end, this.nextSeq - 1)));
   }
 
   /** Notes that a source ended at another gateway. @returns whether that is new */
   departed(end: SourceAt, by: string): boolean {
     const position = this.lanes.departed(end, this.nextSeq - 1, by);
     if (position === undefined) return false;
-    this.listeners.tellAll(this.#placed({ ...position, channel: this.number }));
+    this.listeners.tellAll(this.#placed(position));
     return true;
   }
 
   /** Takes a producer's position in its count. */
   position(from: Connection, position: Position): void {
-    this.listeners.tell(
-      this.#placed({
-        ...this.lanes.place(position, this.nextSeq - 1, from.subject?.name ?? ""),
-        channel: this.number,
-      }),
-      from,
-    );
+    const taken = this.lanes.place(position, this.nextSeq - 1, from.subject?.name ?? "");
+    this.listeners.tell(this.#placed(taken), from);
   }
 
   /** Sends output of the last events of a producer that has gone. Its position goes first, for newer listeners do not know its source. */
   fanOutLate(frame: EventsFrame, from: Connection): void {
     const position = this.lanes.goneAt(frame.producer, frame.isUrgent);
-    if (position !== undefined)
-      this.listeners.tell(this.#placed({ ...position, channel: this.number }), from);
+    if (position !== undefined) this.listeners.tell(this.#placed(position), from);
     this.fanOut(frame, from, 0);
   }
 

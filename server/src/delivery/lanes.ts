@@ -37,6 +37,12 @@ interface GatewayLane extends SourceCount {
   awaited: number;
 }
 
+/** A source that has ended, of which nothing was taken. */
+const ENDED = {
+  ...{ producer: 0, origin: 0n, after: 0, through: 0, keptAt: 0, by: undefined },
+  ...{ live: false, rests: false, isUnsent: true, isOver: true, endedAt: 0, awaited: 0 },
+};
+
 /** A producer's present or last position in a raw source. */
 export type SourceAt = Readonly<Pick<GatewayLane, "source" | "urgent" | "producer" | "raised">> & {
   readonly endedAt?: number;
@@ -79,21 +85,9 @@ export class GatewayLanes {
     for (const lane of lanes) {
       // Output belongs to the subject that runs the modulator, which may have changed.
       const by = lane.origin === 0n && lane.by !== "" ? lane.by : undefined;
-      const gone = {
-        ...lane,
-        producer: 0,
-        began: lane.raised,
-        live: false,
-        rests: false,
-        seq: -1,
-        isUnsent: false,
-        isOver: true,
-        endedAt: lane.keptAt === 0 ? 0 : performance.now() - Math.max(1, Date.now() - lane.keptAt) - LATE_MS,
-        awaited: 0,
-        by,
-      };
-      this.#bySource.set(nameOf(lane), gone);
-      this.#forgetLater(gone);
+      const endedAt =
+        lane.keptAt === 0 ? 0 : performance.now() - Math.max(1, Date.now() - lane.keptAt) - LATE_MS;
+      this.#end({ ...ENDED, ...lane, began: lane.raised, seq: -1, isUnsent: false, endedAt, by });
     }
   }
 
@@ -109,24 +103,16 @@ export class GatewayLanes {
     const { producer, urgent, source, origin } = position;
     const raised = Number(position.raised);
     const [after, through] = [Number(position.after), Number(position.through)];
-    const name = nameOf(position);
+    const name = sourceName(position);
     let lane = this.#bySource.get(name);
     if (lane === undefined) {
-      const present = {
-        began: raised,
-        live: true,
-        rests: false,
-        isUnsent: raised > 0 || through > 0,
-        isOver: false,
-        endedAt: 0,
-        awaited: 0,
-      };
-      lane = { source, urgent, producer, raised, origin, after, through, keptAt: 0, seq, by, ...present };
+      const isUnsent = raised > 0 || through > 0;
+      lane = { ...ENDED, source, urgent, raised, began: raised, origin, after, through, seq, by, isUnsent };
       this.#bySource.set(name, lane);
     }
     lane.by ??= by;
     if (lane.by !== by) throw new JechoError("FRAME_UNEXPECTED", "a position of another subject's source");
-    const number = numberOf(producer, urgent);
+    const number = laneNumber(producer, urgent);
     const former = this.#byProducer.get(number);
     // The producer has another source now.
     if (former !== undefined && former !== lane) this.#leave(former, producer);
@@ -172,7 +158,7 @@ export class GatewayLanes {
   #of(producer: number, urgent: boolean): GatewayLane | undefined {
     const newest = this.#newest;
     if (newest?.producer === producer && newest.urgent === urgent) return newest;
-    const lane = this.#byProducer.get(numberOf(producer, urgent));
+    const lane = this.#byProducer.get(laneNumber(producer, urgent));
     if (lane !== undefined) this.#newest = lane;
     return lane;
   }
@@ -188,13 +174,13 @@ export class GatewayLanes {
   /** A producer's position, also of one that has gone; undefined where that is not known. */
   positionAt(producer: number, urgent: boolean): Position | undefined {
     const lane = this.#of(producer, urgent) ?? this.#goneOf(producer, urgent);
-    return lane && positionOf(lane, 0);
+    return lane && positionOf(lane);
   }
 
   /** The position of a producer that has gone; undefined where it is here, or forgotten. */
   goneAt(producer: number, urgent: boolean): Position | undefined {
     const lane = this.#of(producer, urgent) === undefined ? this.#goneOf(producer, urgent) : undefined;
-    return lane && positionOf(lane, 0);
+    return lane && positionOf(lane);
   }
 
   /** The producer has gone. @param mayReturn until `awaitNoMore` @returns its last positions */
@@ -202,8 +188,8 @@ export class GatewayLanes {
     this.#newest = undefined;
     const ends: SourceAt[] = [];
     for (const urgent of [false, true]) {
-      const lane = this.#byProducer.get(numberOf(producer, urgent));
-      this.#byProducer.delete(numberOf(producer, urgent));
+      const lane = this.#byProducer.get(laneNumber(producer, urgent));
+      this.#byProducer.delete(laneNumber(producer, urgent));
       if (lane === undefined) continue;
       lane.isOver = true;
       lane.endedAt = performance.now();
@@ -217,27 +203,27 @@ export class GatewayLanes {
   /** A producer is back, under another number: its sources have not ended. It says how far they are once somebody listens. */
   returns(source: bigint, producer: number, by: string): void {
     for (const urgent of [false, true]) {
-      const lane = this.#bySource.get(nameOf({ source, urgent }));
+      const lane = this.#bySource.get(sourceName({ source, urgent }));
       // Nobody goes on with another subject's source.
       if (lane?.isOver !== true || (lane.by ?? by) !== by) continue;
-      this.#gone?.delete(nameOf(lane));
+      this.#gone?.delete(sourceName(lane));
       this.#newest = undefined;
       Object.assign(lane, { producer, rests: false, isOver: false, endedAt: 0, awaited: 0 });
-      this.#byProducer.set(numberOf(producer, urgent), lane);
+      this.#byProducer.set(laneNumber(producer, urgent), lane);
     }
   }
 
   /** A producer that was cut off is waited for no more. @param producer its number then: it may have come back, and gone again under another one */
   awaitNoMore(producer: number, ends: Iterable<SourceAt>): void {
     for (const end of ends) {
-      const lane = this.#bySource.get(nameOf(end));
+      const lane = this.#bySource.get(sourceName(end));
       if (lane?.awaited === producer) lane.awaited = 0;
     }
   }
 
   /** Whether this source has ended for good. */
   hasEnded(end: SourceAt): boolean {
-    const lane = this.#bySource.get(nameOf(end));
+    const lane = this.#bySource.get(sourceName(end));
     return lane !== undefined && isOverNow(lane);
   }
 
@@ -248,10 +234,10 @@ export class GatewayLanes {
     const through = new Map<string, number>();
     for (const lane of this.#bySource.values()) {
       if (!sources.has(lane.origin)) continue;
-      const name = nameOf({ source: lane.origin, urgent: lane.urgent });
+      const name = sourceName({ source: lane.origin, urgent: lane.urgent });
       through.set(name, Math.max(through.get(name) ?? 0, lane.through));
     }
-    return all.filter(end => (through.get(nameOf(end)) ?? 0) < end.raised);
+    return all.filter(end => (through.get(sourceName(end)) ?? 0) < end.raised);
   }
 
   /**
@@ -264,7 +250,7 @@ export class GatewayLanes {
     const whole = new Set<string>();
     const heard = new Set<string>();
     for (const { origin, urgent, after, through, live, rests } of this.#bySource.values()) {
-      const name = nameOf({ source: origin, urgent });
+      const name = sourceName({ source: origin, urgent });
       const place = places.get(name);
       if (place === undefined) continue;
       const hasGoneOn = rests && through < raw.raisedOf(origin, urgent);
@@ -302,8 +288,8 @@ export class GatewayLanes {
   unheard(raw: Iterable<SourceAt>): SourceAt[] {
     const heard = new Set<string>();
     for (const { origin, urgent, live } of this.#bySource.values())
-      if (origin !== 0n && live) heard.add(nameOf({ source: origin, urgent }));
-    return [...raw].filter(at => !heard.has(nameOf(at)));
+      if (origin !== 0n && live) heard.add(sourceName({ source: origin, urgent }));
+    return [...raw].filter(at => !heard.has(sourceName(at)));
   }
 
   /**
@@ -313,20 +299,7 @@ export class GatewayLanes {
    */
   endUnmade({ source, urgent, producer, raised, endedAt = 0 }: SourceAt, seq: number): Position {
     const counts = { began: raised, raised, origin: source, after: raised, through: raised };
-    const state = {
-      live: false,
-      rests: false,
-      isUnsent: true,
-      isOver: true,
-      endedAt,
-      awaited: 0,
-      keptAt: 0,
-      by: undefined,
-    };
-    const lane = { source, urgent, producer, seq, ...counts, ...state };
-    this.#bySource.set(nameOf(lane), lane);
-    this.#forgetLater(lane);
-    return positionOf(lane, 0);
+    return this.#end({ ...ENDED, source, urgent, producer, seq, ...counts, endedAt });
   }
 
   /**
@@ -337,17 +310,19 @@ export class GatewayLanes {
    * @returns its last position; undefined where that is known, or it goes on, or belongs to another subject
    */
   departed(end: SourceAt, seq: number, by: string): Position | undefined {
-    const known = this.#bySource.get(nameOf(end));
+    const known = this.#bySource.get(sourceName(end));
     if (known === undefined ? end.raised === 0 : !known.isOver || known.raised >= end.raised)
       return undefined;
     if ((known?.by ?? by) !== by) return undefined;
-    const began = known?.began ?? end.raised;
-    const counts = { began, origin: 0n, after: 0, through: 0, keptAt: known?.keptAt ?? 0 };
-    const state = { live: false, rests: false, isUnsent: true, isOver: true, awaited: 0, endedAt: 0 };
-    const lane = { seq, by, ...counts, ...state, ...end };
-    this.#bySource.set(nameOf(lane), lane);
+    const { began, keptAt } = known ?? { began: end.raised, keptAt: 0 };
+    return this.#end({ ...ENDED, ...end, seq, by, began, keptAt });
+  }
+
+  /** A source has ended that is not sent here. @returns its last position */
+  #end(lane: GatewayLane): Position {
+    this.#bySource.set(sourceName(lane), lane);
     this.#forgetLater(lane);
-    return positionOf(lane, 0);
+    return positionOf(lane);
   }
 
   /** The producer does not send it any more. Another one may, by now, which has come in its stead. */
@@ -379,17 +354,17 @@ export class GatewayLanes {
 
   /** Whether this source is known. */
   knows(source: bigint): boolean {
-    return this.#bySource.has(nameOf({ source, urgent: false }));
+    return this.#bySource.has(sourceName({ source, urgent: false }));
   }
 
   /** Count behind which a source began here; 0 for an unknown one. */
   beganAt(source: bigint, urgent: boolean): number {
-    return this.#bySource.get(nameOf({ source, urgent }))?.began ?? 0;
+    return this.#bySource.get(sourceName({ source, urgent }))?.began ?? 0;
   }
 
   /** Count of a source's newest taken event; 0 for none. */
   raisedOf(source: bigint, urgent: boolean): number {
-    return this.#bySource.get(nameOf({ source, urgent }))?.raised ?? 0;
+    return this.#bySource.get(sourceName({ source, urgent }))?.raised ?? 0;
   }
 
   /**
@@ -398,16 +373,16 @@ export class GatewayLanes {
    * @param seq sequence number of the channel's newest event: sources that ended unsent behind it are told, too, for later nobody can know
    * whether the consumer was there
    */
-  *positions(channel: number, seq: number): Generator<Position> {
-    for (const lane of this.#byProducer.values()) if (lane.live) yield positionOf(lane, channel);
-    for (const lane of this.#unsent(seq)) yield this.#endOf(lane, channel);
+  *positions(seq: number): Generator<Position> {
+    for (const lane of this.#byProducer.values()) if (lane.live) yield positionOf(lane);
+    for (const lane of this.#unsent(seq)) yield this.#endOf(lane);
   }
 
   /** Last positions of sources that went on behind this event and have ended, which nobody else tells; each with the newest event before its end. */
-  *ends(channel: number, seq: number): Generator<SourceEnd> {
+  *ends(seq: number): Generator<SourceEnd> {
     for (const lane of this.#gone?.values() ?? [])
-      if (lane.isOver && lane.seq > seq) yield { seq: lane.seq, position: this.#endOf(lane, channel) };
-    for (const lane of this.#unsent(seq)) yield { seq, position: this.#endOf(lane, channel) };
+      if (lane.isOver && lane.seq > seq) yield { seq: lane.seq, position: this.#endOf(lane) };
+    for (const lane of this.#unsent(seq)) yield { seq, position: this.#endOf(lane) };
   }
 
   /** Sources that ended unsent behind this event. Of all that is made of a raw source, what accounts for most of it says enough. */
@@ -418,20 +393,20 @@ export class GatewayLanes {
     if (!unsent.some(({ origin }) => origin !== 0n)) return unsent;
     const furthest = new Map<string, GatewayLane>();
     for (const lane of this.#bySource.values()) {
-      const name = nameOf({ source: lane.origin, urgent: lane.urgent });
+      const name = sourceName({ source: lane.origin, urgent: lane.urgent });
       if (lane.through >= (furthest.get(name)?.through ?? 0)) furthest.set(name, lane);
     }
     return unsent.filter(
       lane =>
-        lane.origin === 0n || furthest.get(nameOf({ source: lane.origin, urgent: lane.urgent })) === lane,
+        lane.origin === 0n || furthest.get(sourceName({ source: lane.origin, urgent: lane.urgent })) === lane,
     );
   }
 
   /** A last position. It is nobody's where what its producer sends is of another source by now, as output of a modulator that has begun anew. */
-  #endOf(lane: GatewayLane, channel: number): Position {
-    const present = this.#byProducer.get(numberOf(lane.producer, lane.urgent));
+  #endOf(lane: GatewayLane): Position {
+    const present = this.#byProducer.get(laneNumber(lane.producer, lane.urgent));
     return {
-      ...positionOf(lane, channel),
+      ...positionOf(lane),
       ...(present !== undefined && present !== lane && { producer: 0 }),
     };
   }
@@ -439,7 +414,7 @@ export class GatewayLanes {
   #forgetLater(lane: GatewayLane): void {
     this.endings++;
     this.#gone ??= new Map();
-    this.#gone.set(nameOf(lane), lane);
+    this.#gone.set(sourceName(lane), lane);
     for (const name of this.#gone.keys()) {
       if (this.#gone.size <= MOST_REMEMBERED) return;
       this.#gone.delete(name);
@@ -463,13 +438,14 @@ function isUnmade({ source, origin }: GatewayLane): boolean {
   return source === origin;
 }
 
-function positionOf(lane: GatewayLane, channel: number): Position {
+/** The position of a lane, whose channel its channel says. */
+function positionOf(lane: GatewayLane): Position {
   const { source, urgent, producer, raised, origin, after, through, endedAt } = lane;
   const counts = { raised: BigInt(raised), after: BigInt(after), through: BigInt(through) };
   const agoMs = endedAt === 0 ? 0 : Math.min(MOST_AGO_MS, Math.ceil(performance.now() - endedAt));
   return {
     kind: "Position",
-    channel,
+    channel: 0,
     producer,
     urgent,
     source,
@@ -481,10 +457,12 @@ function positionOf(lane: GatewayLane, channel: number): Position {
   };
 }
 
-function nameOf({ source, urgent }: { source: bigint; urgent: boolean }): string {
+/** A source's name: usual and urgent events are counted separately. */
+export function sourceName({ source, urgent }: Pick<SourceCount, "source" | "urgent">): string {
   return `${source} ${urgent}`;
 }
 
-function numberOf(producer: number, urgent: boolean): number {
+/** The number of a producer's usual or urgent events. */
+export function laneNumber(producer: number, urgent: boolean): number {
   return 2 * producer + (urgent ? 1 : 0);
 }

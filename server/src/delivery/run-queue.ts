@@ -1,4 +1,5 @@
 import { type EventsFrame, sliceRun } from "@jecho/shared/internal";
+import { laneNumber } from "./lanes.ts";
 import type { SharedMemory, WaitingBytes } from "./waiting.ts";
 
 /** A producer's usual or urgent events on a channel. */
@@ -249,8 +250,9 @@ export class RunQueue {
   /** A run that may be behind dropped ones: of a stretch of which some was dropped, it accounts for no more than its own events. */
   #behindGap(run: EventsFrame): Uint8Array {
     const { after, through, count, isPart } = run;
-    const gap = this.#cutShort?.get(numberOf(run));
-    this.#cutShort?.delete(numberOf(run));
+    const number = laneNumber(run.producer, run.isUrgent);
+    const gap = this.#cutShort?.get(number);
+    this.#cutShort?.delete(number);
     if (gap === undefined || through === 0 || gap.through !== through) return run.raw();
     const own = run.copy();
     own.account(Math.max(after + 1, through - count), through, isPart);
@@ -289,11 +291,7 @@ export class RunQueue {
     this.#dropped += run.stake;
     this.#cutShort ??= new Map();
     const { producer, isUrgent: urgent, through } = run;
-    this.#cutShort.set(numberOf(run), { producer, urgent, through });
+    this.#cutShort.set(laneNumber(producer, urgent), { producer, urgent, through });
     gone.push(run);
   }
-}
-
-function numberOf({ producer, isUrgent }: EventsFrame): number {
-  return 2 * producer + (isUrgent ? 1 : 0);
 }

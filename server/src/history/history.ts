@@ -1,5 +1,5 @@
 import type { EventsFrame } from "@jecho/shared/internal";
-import type { RunSource, SourceCount } from "../delivery/lanes.ts";
+import { type RunSource, type SourceCount, sourceName } from "../delivery/lanes.ts";
 import type { GatewayCounts } from "../operations/gateway-counts.ts";
 import { type EpochStart, EventLog, type LoggedRun, type Retention } from "./event-log.ts";
 import { RunMemory } from "./run-memory.ts";
@@ -166,7 +166,7 @@ export class History {
     for (const { frame, source, origin, by, at: keptAt } of this.log.all()) {
       if (source === 0n) continue;
       const { isUrgent: urgent, raised, count, after, accounted: through } = frame;
-      const name = `${source} ${urgent}`;
+      const name = sourceName({ source, urgent });
       const known = sources.get(name);
       // Adjacent stretches of runs are joined.
       const begin = known !== undefined && after <= known.through ? known.after : after;

@@ -3,7 +3,7 @@ import { encodeControl, FROM, type Place, type Position } from "@jecho/shared/in
 import type { Connection } from "../connections/connection.ts";
 import type { Portions } from "../connections/portions.ts";
 import type { Channel } from "../delivery/channel.ts";
-import type { SourceEnd } from "../delivery/lanes.ts";
+import { laneNumber, type SourceEnd, sourceName } from "../delivery/lanes.ts";
 import { SOCKET_HIGH_BYTES } from "../delivery/listener.ts";
 import type { LoggedRun } from "./event-log.ts";
 import type { History } from "./history.ts";
@@ -168,13 +168,13 @@ export class Replay {
   #watch(): void {
     const begins = new Map<string, number>();
     for (const [lane, source] of this.#placed)
-      begins.set(nameOf(source, lane % 2 === 1), Number.POSITIVE_INFINITY);
+      begins.set(sourceName({ source, urgent: lane % 2 === 1 }), Number.POSITIVE_INFINITY);
     for (const { frame, source, origin } of this.#history.log.from(this.#seq)) {
-      const name = nameOf(source, frame.isUrgent);
+      const name = sourceName({ source, urgent: frame.isUrgent });
       if (origin === 0n && !begins.has(name)) begins.set(name, frame.raised - 1);
     }
     for (const { source, urgent, raised } of this.#channel.lanes.counting()) {
-      const name = nameOf(source, urgent);
+      const name = sourceName({ source, urgent });
       if (!begins.has(name)) begins.set(name, raised);
     }
     this.#begins = begins;
@@ -184,7 +184,7 @@ export class Replay {
   /** Count behind which a raw source begins for the consumer; Infinity where that was said, or is of no interest. */
   #beginningOf(source: bigint, urgent: boolean): number {
     if (this.#begins === undefined) return Number.POSITIVE_INFINITY;
-    const name = nameOf(source, urgent);
+    const name = sourceName({ source, urgent });
     const begins = this.#begins.get(name) ?? this.#channel.lanes.beganAt(source, urgent);
     this.#begins.set(name, Number.POSITIVE_INFINITY);
     return begins;
@@ -195,7 +195,8 @@ export class Replay {
     if (position.origin !== 0n) return;
     const begins = this.#beginningOf(position.source, position.urgent);
     if (begins >= position.raised) return;
-    const beginning = { ...position, producer: 0, raised: BigInt(begins), agoMs: 0 };
+    const of = { channel: this.#number, producer: 0, raised: BigInt(begins), agoMs: 0 };
+    const beginning = { ...position, ...of };
     this.#connection.sendBytes(encodeControl(beginning));
   }
 
@@ -254,7 +255,7 @@ export class Replay {
       this.#tellEnds(this.#told, Number.POSITIVE_INFINITY);
       // The live positions come next, and tell the rest.
       const { lanes, nextSeq } = this.#channel;
-      for (const position of lanes.positions(this.#number, nextSeq - 1)) this.#sayBeginning(position);
+      for (const position of lanes.positions(nextSeq - 1)) this.#sayBeginning(position);
     }
     this.end();
     this.#level();
@@ -287,7 +288,7 @@ export class Replay {
   #send({ frame, source, origin, by }: LoggedRun): void {
     const { raised, isUrgent, after } = frame;
     const { number: producer, process } = this.#presentOf(frame.producer, origin === 0n ? source : origin);
-    const lane = 2 * producer + (isUrgent ? 1 : 0);
+    const lane = laneNumber(producer, isUrgent);
     if (source !== 0n && this.#placed.get(lane) !== source) {
       this.#placed.set(lane, source);
       const begins = origin === 0n ? this.#beginningOf(source, isUrgent) : Number.POSITIVE_INFINITY;
@@ -323,8 +324,4 @@ export class Replay {
     }
     return present;
   }
-}
-
-function nameOf(source: bigint, urgent: boolean): string {
-  return `${source} ${urgent}`;
 }

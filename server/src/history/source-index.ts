@@ -1,4 +1,5 @@
 import type { SourcePlace } from "@jecho/shared/internal";
+import { sourceName } from "../delivery/lanes.ts";
 import type { LoggedRun } from "./event-log.ts";
 
 /** Kept events behind places in raw sources. */
@@ -31,7 +32,7 @@ export class SourceIndex {
   #runsOf(source: bigint, urgent: boolean): SourceRuns {
     const newest = this.#newest;
     if (newest?.source === source && newest.urgent === urgent) return newest.runs;
-    const name = nameOf({ source, urgent });
+    const name = sourceName({ source, urgent });
     let runs = this.#bySource.get(name);
     if (runs === undefined) {
       runs = { seqs: [], lasts: [] };
@@ -52,7 +53,7 @@ export class SourceIndex {
     firstSeq: number,
     find: (seq: number) => LoggedRun | undefined,
   ): EventsBehind | undefined {
-    const had = new Map(places.map(place => [nameOf(place), Number(place.raised)]));
+    const had = new Map(places.map(place => [sourceName(place), Number(place.raised)]));
     const sources = new Map<string, number>();
     let first = Number.POSITIVE_INFINITY;
     /** The newest run that the places cover. */
@@ -89,8 +90,4 @@ function lowerBound(numbers: readonly number[], least: number): number {
     else high = middle;
   }
   return low;
-}
-
-function nameOf({ source, urgent }: Pick<SourcePlace, "source" | "urgent">): string {
-  return `${source} ${urgent}`;
 }

@@ -3,6 +3,7 @@ import { ERRORS, JechoError, type Type } from "@jecho/shared";
 import { Few, type Modulator, objectTag, type SourcePlace } from "@jecho/shared/internal";
 import type { Connection } from "../connections/connection.ts";
 import type { Channel } from "../delivery/channel.ts";
+import { sourceName } from "../delivery/lanes.ts";
 import type { SharedObjects } from "../objects/shared-objects.ts";
 import type { ChannelManager } from "./channel-manager.ts";
 import type { ConsumerPlace } from "./consumer.ts";
@@ -26,7 +27,7 @@ const MOST_CLAIMED = 4096;
 
 /** Notes how far a source's events have been made into output, where none or a further place is known. */
 function noteLeast(places: Map<string, SourcePlace>, { origin, urgent, through }: SourcePlace): void {
-  const name = `${origin} ${urgent}`;
+  const name = sourceName({ source: origin, urgent });
   const known = places.get(name);
   if (origin !== 0n && (known === undefined || known.raised > through))
     places.set(name, { source: origin, urgent, raised: through, origin: 0n, through: 0n });
@@ -279,7 +280,7 @@ export class DerivedChannel {
     const places: SourcePlace[] = [];
     for (const producer of this.feeders.of(producing))
       for (const urgent of [false, true]) {
-        const place = reached.get(`${producer.source} ${urgent}`);
+        const place = reached.get(sourceName({ source: producer.source, urgent }));
         const raised = producer.raisedBy(urgent);
         if (place !== undefined) places.push(place.raised > raised ? { ...place, raised } : place);
       }
@@ -290,7 +291,7 @@ export class DerivedChannel {
   #made(): Map<string, SourcePlace> {
     const made = new Map<string, SourcePlace>();
     for (const { origin, urgent, through } of this.channel.lanes.made()) {
-      const name = `${origin} ${urgent}`;
+      const name = sourceName({ source: origin, urgent });
       const raised = BigInt(through);
       if ((made.get(name)?.raised ?? -1n) < raised)
         made.set(name, { source: origin, urgent, raised, origin: 0n, through: 0n });
