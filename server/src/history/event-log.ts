@@ -1,6 +1,6 @@
 import { type EventsFrame, type History, type SourcePlace, sliceRun } from "@jecho/shared/internal";
 import type { RunBlock } from "./run-memory.ts";
-import { type EventsBehind, SourceIndex } from "./source-index.ts";
+import { type EventsBehind, firstIndex, SourceIndex } from "./source-index.ts";
 
 /** A stamped run. */
 export interface LoggedRun {
@@ -46,6 +46,15 @@ export interface Retention {
   /** Whether it should outlive the gateway. */
   readonly durable: boolean;
 }
+
+/** All events, and no more. */
+export const UNBOUNDED: Omit<Retention, "bytes"> = {
+  events: Number.POSITIVE_INFINITY,
+  seconds: Number.POSITIVE_INFINITY,
+  latest: false,
+  key: "",
+  durable: false,
+};
 
 export function retentionOf(
   history: History | undefined,
@@ -245,25 +254,16 @@ export class EventLog {
   }
 
   #indexOf(seq: number): number {
-    let [low, high] = [this.#head, this.#runs.length];
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      const { frame } = this.#runs[middle] as LoggedRun;
-      if (frame.seq + frame.count <= seq) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    return this.#firstIndex(({ frame }) => frame.seq + frame.count > seq);
+  }
+
+  #firstIndex(holds: (run: LoggedRun) => boolean): number {
+    return firstIndex(this.#head, this.#runs.length, i => holds(this.#runs[i] as LoggedRun));
   }
 
   /** Sequence number of the first event at or after this time; undefined where there is none. */
   seqSince(time: number): number | undefined {
-    let [low, high] = [this.#head, this.#runs.length];
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((this.#runs[middle] as LoggedRun).at < time) low = middle + 1;
-      else high = middle;
-    }
-    return this.#runs[low]?.frame.seq;
+    return this.#runs[this.#firstIndex(({ at }) => at >= time)]?.frame.seq;
   }
 
   /** Size of the kept runs from this event on, in bytes, or any size above `most`. */

@@ -2,7 +2,7 @@ import type { Type } from "@jecho/shared";
 import type { EventsFrame } from "@jecho/shared/internal";
 import type { Channel } from "../delivery/channel.ts";
 import type { WrittenTypes } from "../management/types.ts";
-import type { Retention } from "./event-log.ts";
+import { type Retention, UNBOUNDED } from "./event-log.ts";
 import { History, type HistoryBudget } from "./history.ts";
 import type { HistoryStore } from "./store.ts";
 import type { Stored } from "./stored.ts";
@@ -50,7 +50,7 @@ export class HistoryKeeper {
     if (stored === undefined) return;
     for (const type of stored.types) this.#types.remember(type);
     this.ask({ ...stored.retention, bytes: this.#keeping.historyBytes }, stored.retention.key);
-    this.#begin(channel, this.#name, stored);
+    this.#beginAsked(channel, this.#name, stored);
   }
 
   /** Requests a history of at least this much from now on. @returns false where that is nothing */
@@ -94,18 +94,15 @@ export class HistoryKeeper {
     // Numbers given before would be given twice.
     if (!isNew) this.#store?.forget(name);
     const stored = isNew ? this.#store?.load(name) : undefined;
-    this.#begin(channel, name, stored);
+    this.#beginAsked(channel, name, stored);
     if (history !== undefined) channel.history?.takeOver(history.log);
     return stored !== undefined;
   }
 
-  #begin(channel: Channel, name: string, stored: Stored | undefined): void {
+  #beginAsked(channel: Channel, name: string, stored: Stored | undefined): void {
     if (this.#retention === undefined) return;
     if (stored?.nextSeq !== undefined) channel.nextSeq = stored.nextSeq;
-    const present = { epoch: channel.epoch, firstSeq: channel.nextSeq };
-    const history = new History(this.#retention, keyer(channel), name, present, stored, this.#keeping.budget);
-    channel.history = history;
-    if (stored === undefined && channel.nextSeq > 1) history.log.beginsLate();
+    const history = this.#begin(channel, name, this.#retention, stored);
     channel.lanes.restore(history.sources());
     this.#keepIn(this.#store, channel, history);
   }
@@ -124,21 +121,18 @@ export class HistoryKeeper {
     // Connections that are cut silently are noticed within that time.
     const seconds = channel.demand.isExpecting ? Number.POSITIVE_INFINITY : this.#keeping.unnoticedMs / 1000;
     if (seconds === 0) return;
-    const retention = {
-      events: Number.POSITIVE_INFINITY,
-      seconds,
-      bytes: Math.min(this.#keeping.historyBytes, TRANSIENT_BYTES),
-      latest: false,
-      key: "",
-      durable: false,
-    };
-    if (history !== undefined) {
-      history.log.retention = retention;
-      return;
-    }
+    const bytes = Math.min(this.#keeping.historyBytes, TRANSIENT_BYTES);
+    const retention = { ...UNBOUNDED, seconds, bytes };
+    if (history === undefined) this.#begin(channel, "", retention);
+    else history.log.retention = retention;
+  }
+
+  #begin(channel: Channel, name: string, retention: Retention, stored?: Stored): History {
     const present = { epoch: channel.epoch, firstSeq: channel.nextSeq };
-    channel.history = new History(retention, keyer(channel), "", present, undefined, this.#keeping.budget);
-    if (channel.nextSeq > 1) channel.history.log.beginsLate();
+    const history = new History(retention, keyer(channel), name, present, stored, this.#keeping.budget);
+    channel.history = history;
+    if (stored === undefined && channel.nextSeq > 1) history.log.beginsLate();
+    return history;
   }
 
   /** The value of the key field. @param typeOf finds the type with a token */

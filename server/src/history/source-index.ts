@@ -83,11 +83,16 @@ export class SourceIndex {
 
 /** Index of the first number that is at least this great, in a list that grows. */
 function lowerBound(numbers: readonly number[], least: number): number {
-  let [low, high] = [0, numbers.length];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((numbers[middle] as number) < least) low = middle + 1;
-    else high = middle;
+  return firstIndex(0, numbers.length, i => (numbers[i] as number) >= least);
+}
+
+/** The first index of those from `low` to before `high` that this holds for, as it does for all behind it; `high` where it holds for none. */
+export function firstIndex(low: number, high: number, holds: (index: number) => boolean): number {
+  let [first, end] = [low, high];
+  while (first < end) {
+    const middle = (first + end) >>> 1;
+    if (holds(middle)) end = middle;
+    else first = middle + 1;
   }
-  return low;
+  return first;
 }

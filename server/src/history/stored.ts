@@ -2,7 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { crc32 } from "node:zlib";
 import { type Type, typeFromSchema } from "@jecho/shared";
 import { EventsFrame, parseFrame } from "@jecho/shared/internal";
-import type { EpochStart, LoggedRun, Retention } from "./event-log.ts";
+import { type EpochStart, type LoggedRun, type Retention, UNBOUNDED } from "./event-log.ts";
 
 /** The stored history of a channel. */
 export interface Stored {
@@ -74,13 +74,7 @@ export function readStored(
     runs,
     nextSeq,
     types: types.filter(type => type !== undefined),
-    retention: newest?.retention ?? {
-      events: Number.POSITIVE_INFINITY,
-      seconds: Number.POSITIVE_INFINITY,
-      latest: false,
-      key: "",
-      durable: false,
-    },
+    retention: newest?.retention ?? UNBOUNDED,
   };
 }
 
@@ -89,7 +83,7 @@ function unreadable(rows: readonly unknown[], noun: string): string[] {
   return lost === 0 ? [] : [`${lost} ${noun}${lost === 1 ? "" : "s"}`];
 }
 
-function attempt<T>(read: () => T): T | undefined {
+export function attempt<T>(read: () => T): T | undefined {
   try {
     return read();
   } catch {
@@ -106,11 +100,11 @@ function epochOf(
   return {
     ...start,
     retention: {
+      ...UNBOUNDED,
       events: boundOf(events),
       seconds: boundOf(seconds),
       latest: Number(latest) === 1,
       key: key as string,
-      durable: false,
     },
   };
 }

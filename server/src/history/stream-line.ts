@@ -77,7 +77,7 @@ export class StreamLine {
   #places: RecordPlace[];
   #epochs: EpochStart[];
   #retention: Omit<Retention, "bytes"> | undefined;
-  readonly #types: Map<string, string>;
+  readonly #types: Set<string>;
   /** Whether what is there is to be forgotten. */
   #isFresh: boolean;
   /** Bytes that wait to be stored. */
@@ -105,7 +105,7 @@ export class StreamLine {
     const card = goesOn ? read?.card : undefined;
     this.#places = goesOn ? (read?.places ?? []) : [];
     this.#epochs = [...(card?.epochs ?? [])];
-    this.#types = new Map(card?.types.map(schema => [schema, schema]));
+    this.#types = new Set(card?.types);
     this.#isFresh = !goesOn;
   }
 
@@ -123,7 +123,7 @@ export class StreamLine {
   addType(schema: Uint8Array): void {
     const text = Buffer.from(schema).toString("base64");
     if (this.#types.has(text)) return;
-    this.#types.set(text, text);
+    this.#types.add(text);
     this.#writeCard([]);
   }
 
@@ -248,7 +248,7 @@ export class StreamLine {
       channel: this.channel,
       epochs: this.#epochs.slice(-MOST_EPOCHS),
       retention: { events, seconds, latest, key, durable },
-      types: [...this.#types.keys()],
+      types: [...this.#types],
       isFresh,
     };
   }

@@ -1,6 +1,6 @@
-import { type Type, typeFromSchema } from "@jecho/shared";
+import { typeFromSchema } from "@jecho/shared";
 import type { EpochStart, LoggedRun, Retention } from "./event-log.ts";
-import { boundOf, type Stored, sourceOf, storedFrame, storedSource } from "./stored.ts";
+import { attempt, boundOf, type Stored, sourceOf, storedFrame, storedSource } from "./stored.ts";
 
 /*
  * A channel's history in a stream is a row of records under one subject. A card says what the channel is, and the newest one counts; the others have runs. Each is a
@@ -145,7 +145,9 @@ export class RecordReader {
       epochs: card.epochs,
       runs,
       nextSeq: newest !== undefined ? newest.seq + newest.count : begun > 1 ? begun : undefined,
-      types: card.types.flatMap(schema => typeOf(schema) ?? []),
+      types: card.types.flatMap(
+        schema => attempt(() => typeFromSchema(new Uint8Array(Buffer.from(schema, "base64")))) ?? [],
+      ),
       retention: {
         events: boundOf(events),
         seconds: boundOf(seconds),
@@ -154,13 +156,5 @@ export class RecordReader {
         durable: durable === true,
       },
     };
-  }
-}
-
-function typeOf(schema: string): Type | undefined {
-  try {
-    return typeFromSchema(new Uint8Array(Buffer.from(schema, "base64")));
-  } catch {
-    return undefined;
   }
 }
