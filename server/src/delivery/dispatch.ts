@@ -28,14 +28,24 @@ import type { Acknowledgements } from "./acknowledgements.ts";
 import type { Gathering } from "./gathering.ts";
 import { Intake } from "./intake.ts";
 
-export interface DispatchOptions extends OpeningLimits {
+/** Parts of a gateway that act on frames, and settings. */
+export interface DispatcherParts extends OpeningLimits {
+  readonly names: NameServer;
+  readonly objects: SharedObjects;
+  readonly acknowledgements: Acknowledgements;
+  readonly handovers: Handovers;
+  readonly gathering: Gathering;
+  readonly access: Access;
+  readonly audit: AuditLog | undefined;
+  readonly portions: Portions;
+  readonly overviews: Overviews;
+  readonly allGateways: AllGateways;
   readonly heartbeatMs: number;
   /** The gateway's. */
   readonly identity: string;
   readonly limitBytes: number;
   /** Token of the gateway's own process for modulators; undefined where there is none. */
   readonly modulatingToken: string | undefined;
-  readonly allGateways: AllGateways;
 }
 
 /** Codes of events after which a modulator goes on. */
@@ -43,43 +53,14 @@ const IMPAIRING: ReadonlySet<ErrorCode> = new Set(["MODULATOR_RESTARTED", "TYPE_
 
 /** Acts on frames, with one arm for each kind. A frame that a connection may not send ends it. */
 export class Dispatcher {
-  readonly #names: NameServer;
-  readonly #objects: SharedObjects;
-  readonly #acknowledgements: Acknowledgements;
-  readonly #handovers: Handovers;
-  readonly #gathering: Gathering;
-  readonly #access: Access;
-  readonly #audit: AuditLog | undefined;
-  readonly #overviews: Overviews;
-  readonly #portions: Portions;
-  readonly #options: DispatchOptions;
+  readonly #parts: DispatcherParts;
   readonly #openings: GatewayOpenings;
   readonly #intake: Intake;
 
-  constructor(
-    names: NameServer,
-    objects: SharedObjects,
-    acknowledgements: Acknowledgements,
-    handovers: Handovers,
-    gathering: Gathering,
-    access: Access,
-    audit: AuditLog | undefined,
-    portions: Portions,
-    overviews: Overviews,
-    options: DispatchOptions,
-  ) {
-    this.#names = names;
-    this.#objects = objects;
-    this.#acknowledgements = acknowledgements;
-    this.#handovers = handovers;
-    this.#gathering = gathering;
-    this.#access = access;
-    this.#audit = audit;
-    this.#overviews = overviews;
-    this.#portions = portions;
-    this.#options = options;
-    this.#openings = new GatewayOpenings(names, objects, portions, options);
-    this.#intake = new Intake(names, acknowledgements);
+  constructor(parts: DispatcherParts) {
+    this.#parts = parts;
+    this.#openings = new GatewayOpenings(parts.names, parts.objects, parts.portions, parts);
+    this.#intake = new Intake(parts.names, parts.acknowledgements);
   }
 
   /**
@@ -93,7 +74,7 @@ export class Dispatcher {
     // By its class, which is one, where the kinds of all others are found in places of many kinds.
     if (frame instanceof EventsFrame) return this.#intake.run(connection, frame);
     // Messages that this frame causes go behind the runs before it; a position goes in order among them.
-    if (frame.kind !== "Position") this.#gathering.flush();
+    if (frame.kind !== "Position") this.#parts.gathering.flush();
     switch (frame.kind) {
       case "Hello":
         return this.#hello(connection, frame);
@@ -107,32 +88,35 @@ export class Dispatcher {
         return this.#openings.close(connection, frame);
       case "ObjectUpdate":
         return this.#attempt(connection, frame, () =>
-          this.#objects.update(connection, frame, message.subarray(start, end)),
+          this.#parts.objects.update(connection, frame, message.subarray(start, end)),
         );
       case "OpenObject":
         return this.#attempt(connection, frame, () =>
-          this.#objects.open(connection, this.#names.newEndpoint(), frame),
+          this.#parts.objects.open(connection, this.#parts.names.newEndpoint(), frame),
         );
       case "PullObject":
         return this.#attempt(connection, frame, () => {
-          if (frame.derived === 0) this.#objects.pull(connection, frame.copy);
-          else this.#objects.pullFor(connection, this.#names.derived(frame.derived), frame.object);
+          if (frame.derived === 0) this.#parts.objects.pull(connection, frame.copy);
+          else
+            this.#parts.objects.pullFor(connection, this.#parts.names.derived(frame.derived), frame.object);
         });
       case "ObjectWrite":
-        return this.#attempt(connection, frame, () => this.#objects.write(connection, frame));
+        return this.#attempt(connection, frame, () => this.#parts.objects.write(connection, frame));
       case "ObjectTaken":
-        return this.#objects.taken(connection, frame);
+        return this.#parts.objects.taken(connection, frame);
       case "Ack":
-        return this.#attempt(connection, frame, () => this.#acknowledgements.receive(connection, frame));
+        return this.#attempt(connection, frame, () =>
+          this.#parts.acknowledgements.receive(connection, frame),
+        );
       case "WantType":
         return this.#attempt(connection, frame, () => {
-          const { schema } = this.#names.types.find(frame.token);
+          const { schema } = this.#parts.names.types.find(frame.token);
           connection.send({ kind: "TypeKnown", schema, request: frame.request });
         });
       case "WantTypes":
         return this.#attempt(connection, frame, () => {
-          const { base, derived } = this.#names.split(frame.channel);
-          const manager = this.#names.find(base);
+          const { base, derived } = this.#parts.names.split(frame.channel);
+          const manager = this.#parts.names.find(base);
           const tokens =
             (derived === "" ? manager?.types.tokens : manager?.derivations.named(derived)?.tokens) ?? [];
           connection.send({ kind: "Types", request: frame.request, tokens });
@@ -142,31 +126,31 @@ export class Dispatcher {
       case "Departed":
         return this.#attempt(connection, frame, () => this.#openings.departed(connection, frame));
       case "GiveUp":
-        return this.#acknowledgements.giveUp(connection, frame);
+        return this.#parts.acknowledgements.giveUp(connection, frame);
       case "Flow":
-        return this.#names.channel(frame.derived)?.listeners.flow(connection, frame.ready);
+        return this.#parts.names.channel(frame.derived)?.listeners.flow(connection, frame.ready);
       case "AskHandover":
         return this.#attempt(connection, frame, () => {
           const { request } = frame;
           this.#tell(connection, {
             kind: "HandoverToken",
             request,
-            ...this.#handovers.offer(connection, request),
+            ...this.#parts.handovers.offer(connection, request),
           });
         });
       case "Token":
         return this.#attempt(connection, frame, async () => {
-          await this.#access.renew(connection, frame.token);
-          this.#options.allGateways.renewed(connection, frame.token);
+          await this.#parts.access.renew(connection, frame.token);
+          this.#parts.allGateways.renewed(connection, frame.token);
         });
       case "Kick":
         return this.#attempt(connection, frame, () => {
-          const connections = this.#access.kick(frame.subject, connection);
+          const connections = this.#parts.access.kick(frame.subject, connection);
           this.#tell(connection, { kind: "Kicked", request: frame.request, connections });
         });
       case "WantOverview":
         return this.#attempt(connection, frame, async () => {
-          const overview = await this.#overviews.of(frame.pattern, connection.subject ?? ANYBODY);
+          const overview = await this.#parts.overviews.of(frame.pattern, connection.subject ?? ANYBODY);
           this.#tell(connection, { kind: "Overview", request: frame.request, ...overview });
         });
       case "Surveyed":
@@ -230,20 +214,20 @@ export class Dispatcher {
    */
   lost(connection: ClientConnection, isCut: boolean): void {
     connection.lost(isCut);
-    this.#portions.begin(connection, this.#part(connection, isCut));
+    this.#parts.portions.begin(connection, this.#part(connection, isCut));
   }
 
   *#part(connection: ClientConnection, isCut: boolean): Generator<void> {
-    yield* this.#handovers.lost(connection);
+    yield* this.#parts.handovers.lost(connection);
     for (const consumer of [...connection.consumers]) yield consumer.lost(isCut);
     for (const producer of connection.producers) {
       connection.keep(-producer.keptBytes);
       yield producer.manager.removeProducer(producer);
     }
-    this.#names.processes.left(connection);
-    this.#acknowledgements.lost(connection);
-    this.#objects.forgetConnection(connection);
-    this.#names.modulatingLost(connection);
+    this.#parts.names.processes.left(connection);
+    this.#parts.acknowledgements.lost(connection);
+    this.#parts.objects.forgetConnection(connection);
+    this.#parts.names.modulatingLost(connection);
     // Nobody answers what was asked of it meanwhile.
     connection.lost(isCut);
   }
@@ -263,29 +247,29 @@ export class Dispatcher {
       return connection.end("CLOSED", "asked and answered");
     }
     if (modulating !== "") {
-      if (modulating !== this.#options.modulatingToken)
+      if (modulating !== this.#parts.modulatingToken)
         throw new JechoError("MODULATORS_NOT_SERVED", "this gateway has not asked for modulators to be run");
       connection.willPublish();
       // Its messages and memory are on account of other parties.
       connection.parties = [];
       this.#welcome(connection, hello, ANYBODY);
-      return this.#names.modulatingCame(connection);
+      return this.#parts.names.modulatingCame(connection);
     }
-    this.#access.greet(connection, token, subject => this.#welcome(connection, hello, subject));
+    this.#parts.access.greet(connection, token, subject => this.#welcome(connection, hello, subject));
   }
 
   #welcome(connection: ClientConnection, { handover, name }: Hello, subject: Subject): void {
     connection.subject = subject;
-    this.#audit?.connected(connection, name);
+    this.#parts.audit?.connected(connection, name);
     this.#sendWelcome(connection);
     tell(connection, subject);
-    const part = handover === "" ? undefined : this.#options.allGateways.takeOver(connection, handover);
+    const part = handover === "" ? undefined : this.#parts.allGateways.takeOver(connection, handover);
     if (part !== undefined) this.takeOver(connection, part);
   }
 
   /** A client goes on with another one's session. @param part this gateway's, of the token */
   takeOver(connection: ClientConnection, part: string): void {
-    this.#handovers.take(part, connection).then(
+    this.#parts.handovers.take(part, connection).then(
       inheritance => this.#tell(connection, inheritance),
       (error: unknown) => {
         const { code, message } = JechoError.from(error);
@@ -296,21 +280,21 @@ export class Dispatcher {
 
   /** Tells this gateway's answer, or its part of all gateways'. */
   #tell(connection: ClientConnection, part: PartOfAnswer): void {
-    if (!this.#options.allGateways.join(connection, part)) connection.send(part);
+    if (!this.#parts.allGateways.join(connection, part)) connection.send(part);
   }
 
   #sendWelcome(connection: ClientConnection): void {
-    const { identity: gateway, heartbeatMs, limitBytes } = this.#options;
+    const { identity: gateway, heartbeatMs, limitBytes } = this.#parts;
     connection.send({ kind: "Welcome", gateway, heartbeatMs, limitBytes, now: Date.now() });
   }
 
   #removed(connection: ClientConnection, { derived, process, code, message }: Removed): void {
     const error = new JechoError(errorCode(code), reasonSaid(message));
-    this.#names.derived(derived)?.placements.failed(connection, process, error);
+    this.#parts.names.derived(derived)?.placements.failed(connection, process, error);
   }
 
   #impaired(connection: ClientConnection, { derived: number, code, message }: Impaired): void {
-    const derived = this.#names.derived(number);
+    const derived = this.#parts.names.derived(number);
     if (!IMPAIRING.has(errorCode(code)) || derived?.placements.wasAsked(connection) === false)
       throw new JechoError("FRAME_UNEXPECTED", "Impaired of what it cannot be");
     // A process that runs it for its own consumers speaks for no other.
@@ -321,7 +305,7 @@ export class Dispatcher {
   }
 
   #tiered(connection: ClientConnection, { derived: number, process, tier, tierWhy }: Tiered): void {
-    const placements = this.#names.derived(number)?.placements;
+    const placements = this.#parts.names.derived(number)?.placements;
     if (placements?.wasAsked(connection) === false)
       throw new JechoError("FRAME_UNEXPECTED", "Tiered of a modulator that it was not asked to install");
     placements?.tiered(connection, process, tier, tierWhy);
@@ -331,11 +315,11 @@ export class Dispatcher {
   #attempt(connection: ClientConnection, frame: Control, act: () => void | Promise<void>): void {
     const request = "request" in frame ? frame.request : 0;
     const { subject = ANYBODY, consumers } = connection;
-    const isWatched = subject !== ANYBODY || this.#audit !== undefined;
+    const isWatched = subject !== ANYBODY || this.#parts.audit !== undefined;
     let needs: readonly Need[] = [];
     const refuse = (error: unknown): void => {
-      this.#audit?.refused(connection, frame, error);
-      this.#names.counts.refused(error);
+      this.#parts.audit?.refused(connection, frame, error);
+      this.#parts.names.counts.refused(error);
       const refused = refusal(request, error);
       if (request !== 0 || refused.kind !== "Refused") connection.send(refused);
       else connection.send({ kind: "Fault", code: refused.code, message: refused.message });
@@ -344,8 +328,8 @@ export class Dispatcher {
       if (isWatched) needs = needsOf(frame, consumers);
       for (const need of needs) subject.check(...need);
       const acting = act();
-      if (acting === undefined) this.#audit?.did(connection, frame, needs);
-      else acting.then(() => this.#audit?.did(connection, frame, needs), refuse);
+      if (acting === undefined) this.#parts.audit?.did(connection, frame, needs);
+      else acting.then(() => this.#parts.audit?.did(connection, frame, needs), refuse);
     } catch (error) {
       refuse(error);
     }

@@ -182,29 +182,27 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
   const portions = new Portions(() => gathering.flush());
   const modulatingToken =
     options.modulating === undefined ? undefined : randomBytes(24).toString("base64url");
-  const dispatcher = new Dispatcher(
+  const dispatcher = new Dispatcher({
+    ...limits,
     names,
     objects,
     acknowledgements,
-    new Handovers(objects, options.handoverMs ?? 120_000, index),
+    handovers: new Handovers(objects, options.handoverMs ?? 120_000, index),
     gathering,
     access,
     audit,
     portions,
-    new Overviews(names, () => entrance.connections.size),
-    {
-      ...limits,
-      heartbeatMs,
-      identity,
-      modulatingToken,
-      allGateways: {
-        takeOver: (connection, token) =>
-          cluster === undefined ? token : cluster.edge.takeOver(connection, token),
-        renewed: (connection, token) => cluster?.edge.renewed(connection, token),
-        join: (connection, part) => cluster?.edge.join(connection, part) === true,
-      },
+    overviews: new Overviews(names, () => entrance.connections.size),
+    allGateways: {
+      takeOver: (connection, token) =>
+        cluster === undefined ? token : cluster.edge.takeOver(connection, token),
+      renewed: (connection, token) => cluster?.edge.renewed(connection, token),
+      join: (connection, part) => cluster?.edge.join(connection, part) === true,
     },
-  );
+    heartbeatMs,
+    identity,
+    modulatingToken,
+  });
   const connectionLimits = {
     requestTimeoutMs,
     connectionQueueBytes: limits.connectionQueueBytes,
