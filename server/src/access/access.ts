@@ -59,7 +59,8 @@ export class Access {
       .catch((error: unknown) => {
         this.#counts.failed(error);
         this.#audit?.refusedConnection(connection, error);
-        refuse(connection, error);
+        const { code, message } = JechoError.from(error);
+        connection.end(code, message);
       });
   }
 
@@ -130,9 +131,4 @@ export class Access {
 export function tell(connection: ClientConnection, { name, expiresAt }: Subject): void {
   if (name === "") return;
   connection.send({ kind: "Admitted", subject: name, forMs: Math.max(0, expiresAt - Date.now()) });
-}
-
-function refuse(connection: ClientConnection, error: unknown): void {
-  const { code, message } = JechoError.from(error);
-  connection.end(code, message);
 }

@@ -27,7 +27,7 @@ import { NameServer } from "../management/name-server.ts";
 import { Overviews } from "../management/overview.ts";
 import { SharedObjects } from "../objects/shared-objects.ts";
 import { GatewayCounts } from "../operations/gateway-counts.ts";
-import { OperationsServer } from "../operations/operations-server.ts";
+import { type OperationsServer, openOperations } from "../operations/operations-server.ts";
 import { StaticFiles } from "../web/answers.ts";
 import { Certificate } from "../web/certificate.ts";
 import { chooseServer } from "../web/choose-server.ts";
@@ -325,7 +325,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
   let operations: OperationsServer | undefined;
   const web = server.create(serving, entrance.handlers);
   const [boundPort, ownPort] = await (async () => {
-    operations = options.operations && (await OperationsServer.open(options.operations, measured));
+    operations = options.operations && (await openOperations(options.operations, measured));
     // The first client finds the channels' homes known.
     await cluster?.start();
     const listened = await web.listen(host, port);

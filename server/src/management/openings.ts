@@ -168,18 +168,16 @@ export class GatewayOpenings {
 
   /** Rejects with why it is not opened. */
   async openConsumer(connection: ClientConnection, frame: OpenConsumer): Promise<void> {
-    return this.#onceFetched(connection, frame, whole => this.#openConsumerOf(connection, whole));
-  }
-
-  async #openConsumerOf(connection: ClientConnection, frame: OpenConsumer): Promise<void> {
-    this.#checkEndpoints(connection, keptBytesOf(frame));
-    const name = this.#names.split(frame.channel);
-    try {
-      await this.#openConsumer(connection, frame, name);
-    } catch (error) {
-      this.#names.find(name.base)?.forgetIfUnused();
-      throw error;
-    }
+    return this.#onceFetched(connection, frame, async whole => {
+      this.#checkEndpoints(connection, keptBytesOf(whole));
+      const name = this.#names.split(whole.channel);
+      try {
+        await this.#openConsumer(connection, whole, name);
+      } catch (error) {
+        this.#names.find(name.base)?.forgetIfUnused();
+        throw error;
+      }
+    });
   }
 
   async #openConsumer(

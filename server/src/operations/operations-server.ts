@@ -11,53 +11,43 @@ export interface OperationsOptions {
   readonly host?: string;
 }
 
-/** Answers `/healthz` (the process runs), `/readyz` (it takes clients) and `/metrics`. */
-export class OperationsServer {
+export interface OperationsServer {
   readonly port: number;
-  readonly #close: () => Promise<void>;
+  close(): Promise<void>;
+}
 
-  private constructor(port: number, close: () => Promise<void>) {
-    this.port = port;
-    this.#close = close;
-  }
-
-  /** @throws Error where the port cannot be had */
-  static async open(
-    { port, host = "127.0.0.1" }: OperationsOptions,
-    measured: Measured,
-  ): Promise<OperationsServer> {
-    const registry = gatewayMetrics(measured);
-    const server = createServer((request, response) => {
-      const answer = request.method === "GET" ? request.url : undefined;
-      if (answer === "/healthz") return say(response, 200, { status: "ok" });
-      if (answer === "/readyz") {
-        const why = measured.whyNotReady();
-        return say(
-          response,
-          why === undefined ? 200 : 503,
-          why === undefined ? { status: "ready" } : { status: "not ready", why },
-        );
-      }
-      if (answer !== "/metrics")
-        return say(response, 404, { error: "there are /healthz, /readyz and /metrics" });
-      registry.metrics().then(
-        text => response.writeHead(200, { "content-type": registry.contentType }).end(text),
-        (error: Error) => say(response, 500, { error: error.message }),
+/** Answers `/healthz` (the process runs), `/readyz` (it takes clients) and `/metrics`. @throws Error where the port cannot be had */
+export async function openOperations(
+  { port, host = "127.0.0.1" }: OperationsOptions,
+  measured: Measured,
+): Promise<OperationsServer> {
+  const registry = gatewayMetrics(measured);
+  const server = createServer((request, response) => {
+    const answer = request.method === "GET" ? request.url : undefined;
+    if (answer === "/healthz") return say(response, 200, { status: "ok" });
+    if (answer === "/readyz") {
+      const why = measured.whyNotReady();
+      return say(
+        response,
+        why === undefined ? 200 : 503,
+        why === undefined ? { status: "ready" } : { status: "not ready", why },
       );
-    });
-    const listened = await listenAt(server, host, port);
-    const close = async (): Promise<void> => {
-      server.close();
-      server.closeAllConnections();
-      registry.clear();
-      await once(server, "close");
-    };
-    return new OperationsServer(listened, close);
-  }
-
-  close(): Promise<void> {
-    return this.#close();
-  }
+    }
+    if (answer !== "/metrics")
+      return say(response, 404, { error: "there are /healthz, /readyz and /metrics" });
+    registry.metrics().then(
+      text => response.writeHead(200, { "content-type": registry.contentType }).end(text),
+      (error: Error) => say(response, 500, { error: error.message }),
+    );
+  });
+  const listened = await listenAt(server, host, port);
+  const close = async (): Promise<void> => {
+    server.close();
+    server.closeAllConnections();
+    registry.clear();
+    await once(server, "close");
+  };
+  return { port: listened, close };
 }
 
 function say(response: ServerResponse, status: number, content: object): void {
