@@ -1,7 +1,7 @@
 import { createGateway, createToken, createTokenKeys, type Gateway } from "@jecho/server";
-import { encodeRun, FROM } from "@jecho/shared/internal";
+import { FROM } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
-import { RawClient } from "./raw-client.ts";
+import { encodedRun, RawClient } from "./raw-client.ts";
 
 const { signing, checking } = await createTokenKeys();
 const schema = new Uint8Array(0);
@@ -42,8 +42,7 @@ test("DEL-5: for who was cut off producers go on, though another subject says th
   const { producer, channel } = await sim.next("ProducerOpened");
   let raised = 0;
   const raise = async (): Promise<void> => {
-    const header = { channel, producer, raised: ++raised, token: 0n, parameters: 0, flags: 0 };
-    sim.send(encodeRun(header, [{ bytes: new Uint8Array(8), start: 0, end: 8 }]));
+    sim.send(encodedRun({ channel, producer, raised: ++raised }));
     await sim.isAlive();
   };
   using ana = await enter(gateway, "ana", "subscribe:a");

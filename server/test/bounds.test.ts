@@ -1,11 +1,11 @@
 import { createGateway, type Gateway } from "@jecho/server";
 import { ERRORS } from "@jecho/shared";
-import { encodeControl, encodeRun, joinFrames, type Position, WHEN_FULL } from "@jecho/shared/internal";
+import { encodeControl, joinFrames, type Position, WHEN_FULL } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
-import { RawClient } from "./raw-client.ts";
+import { encodedRun, RawClient } from "./raw-client.ts";
 
 const NOTHING = new Uint8Array(0);
-const MEBIBYTE = { bytes: new Uint8Array(1 << 20), start: 0, end: 1 << 20 };
+const MEBIBYTE = new Uint8Array(1 << 20);
 
 /** Who has said that it can take no more on a channel, and a producer there, who heeds nothing that it is told. */
 async function stuckAndHeedless(gateway: Gateway, whenFull: keyof typeof WHEN_FULL, name = "a") {
@@ -24,8 +24,7 @@ async function stuckAndHeedless(gateway: Gateway, whenFull: keyof typeof WHEN_FU
     channel,
     consumer,
     producer,
-    raise: (raised: number) =>
-      heedless.send(encodeRun({ channel, producer, raised, token: 0n, parameters: 0, flags: 0 }, [MEBIBYTE])),
+    raise: (raised: number) => heedless.send(encodedRun({ channel, producer, raised }, MEBIBYTE)),
     position: (raised: number): Position => ({
       kind: "Position",
       origin: 0n,

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { createGateway, type Gateway, lineLog } from "@jecho/server";
 import { typeFromFbs } from "@jecho/shared/fbs";
-import { encodeRun, FROM, type Place } from "@jecho/shared/internal";
+import { FROM, type Place } from "@jecho/shared/internal";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { RawClient } from "./raw-client.ts";
+import { encodedRun, RawClient } from "./raw-client.ts";
 
 const { schema, token } = typeFromFbs("table Count { n: uint32; } root_type Count;");
 const history = { events: 1000, seconds: 0, latest: false, onDemand: true, durable: false };
@@ -39,13 +39,8 @@ async function produce(gateway: Gateway, channel: string, runs: number, source =
   const place = { channel: number, producer, urgent: false, source, process: 0 };
   client.say({ kind: "Position", ...place, raised: BigInt(raised - 1) });
   for (let n = 0; n < runs; n++) {
-    const events = Array.from({ length: COUNT }, () => ({
-      bytes: new Uint8Array(64).fill(n + 1),
-      start: 0,
-      end: 64,
-    }));
-    const header = { channel: number, producer, raised: raised + n * COUNT, token, parameters: 0, flags: 0 };
-    client.send(encodeRun(header, events));
+    const events = Array(COUNT).fill(new Uint8Array(64).fill(n + 1));
+    client.send(encodedRun({ channel: number, producer, raised: raised + n * COUNT, token }, ...events));
   }
   await client.isAlive();
   return { from: await consumer.next("Events").then(({ epoch, seq }) => ({ epoch, seq: BigInt(seq) })) };

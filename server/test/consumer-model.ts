@@ -1,16 +1,8 @@
 import type { Gateway } from "@jecho/server";
 import { ERRORS } from "@jecho/shared";
-import {
-  encodeControl,
-  encodeRun,
-  FROM,
-  type Frame,
-  joinFrames,
-  type Outgoing,
-  PROTOCOL,
-} from "@jecho/shared/internal";
+import { encodeControl, FROM, type Frame, joinFrames, type Outgoing, PROTOCOL } from "@jecho/shared/internal";
 import { expect } from "vitest";
-import { RawClient } from "./raw-client.ts";
+import { encodedRun, RawClient } from "./raw-client.ts";
 
 const schema = new Uint8Array(0);
 const [FAILED] = ERRORS.MODULATOR_FAILED;
@@ -92,11 +84,9 @@ export class ConsumerModel {
     model.#channel = channel;
     // Two events that do not come in at once, so that what lies between lasts for who asks for it slowly.
     for (const raised of [1, 2]) {
-      const event = { bytes: new Uint8Array(8), start: 0, end: 8 };
-      const header = { channel, producer: number, raised, token: 0n, parameters: 0, flags: 0 };
       const at = Date.now();
       await expect.poll(() => Date.now()).toBeGreaterThan(at + 1);
-      producer.send(encodeRun(header, [event]));
+      producer.send(encodedRun({ channel, producer: number, raised }));
       await producer.isAlive();
     }
     return model;

@@ -1,10 +1,10 @@
 import { createGateway, type Gateway } from "@jecho/server";
-import { encodeRun, FLAG_URGENT } from "@jecho/shared/internal";
+import { FLAG_URGENT } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
-import { RawClient } from "./raw-client.ts";
+import { encodedRun, RawClient } from "./raw-client.ts";
 
 const NOTHING = new Uint8Array(0);
-const EVENT = { bytes: new Uint8Array(8), start: 0, end: 8 };
+const EVENT = new Uint8Array(8);
 
 /** A producer of channel "a". */
 async function produce(client: RawClient, source: bigint) {
@@ -15,7 +15,7 @@ async function produce(client: RawClient, source: bigint) {
       client.say({ kind: "Position", channel, producer, urgent, source, raised: BigInt(raised) }),
     /** Two events. */
     raise: (raised: number, flags = 0) =>
-      client.send(encodeRun({ channel, producer, raised, token: 0n, parameters: 0, flags }, [EVENT, EVENT])),
+      client.send(encodedRun({ channel, producer, raised, flags }, EVENT, EVENT)),
     close: () => client.say({ kind: "CloseEndpoint", endpoint: producer }),
   };
 }

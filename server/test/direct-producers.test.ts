@@ -1,8 +1,8 @@
 import { createGateway } from "@jecho/server";
 import { ERRORS, encodeEvent, type } from "@jecho/shared";
-import { encodeRun, FROM } from "@jecho/shared/internal";
+import { FROM } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
-import { RawClient } from "./raw-client.ts";
+import { encodedRun, RawClient } from "./raw-client.ts";
 
 const Reading = type("Reading", { station: "uint32", zero: "uint32" });
 const { schema, token } = Reading;
@@ -18,8 +18,7 @@ test("CHAN-9, HIST-1: who publishes behind a channel does not say what is kept o
   await eve.next("ProducerOpened");
   for (const station of [1, 2]) {
     const bytes = encodeEvent(Reading, { station, zero: 0 });
-    const header = { channel, producer, raised: station, token, parameters: 0, flags: 0 };
-    sim.send(encodeRun(header, [{ bytes, start: 0, end: bytes.byteLength }]));
+    sim.send(encodedRun({ channel, producer, raised: station, token }, bytes));
   }
   await sim.isAlive();
   using ana = await RawClient.connect(gateway);

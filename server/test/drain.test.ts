@@ -1,7 +1,7 @@
 import { createGateway, lineLog } from "@jecho/server";
-import { encodeRun, PROTOCOL } from "@jecho/shared/internal";
+import { PROTOCOL } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
-import { RawClient } from "./raw-client.ts";
+import { encodedRun, RawClient } from "./raw-client.ts";
 
 const NOTHING = new Uint8Array(0);
 
@@ -22,10 +22,8 @@ async function startWith(drainMs: number, write: (line: string) => void = () => 
   const producer = await RawClient.connect(gateway);
   producer.say({ kind: "OpenProducer", request: 1, channel: "a", schema: NOTHING, modulates: false });
   const { channel, producer: number } = await producer.next("ProducerOpened");
-  const raise = (raised: number): void => {
-    const header = { channel, producer: number, raised, token: 0n, parameters: 0, flags: 0 };
-    producer.send(encodeRun(header, [{ bytes: NOTHING, start: 0, end: 0 }]));
-  };
+  const raise = (raised: number): void =>
+    producer.send(encodedRun({ channel, producer: number, raised }, NOTHING));
   return { gateway, beside, producer, raise };
 }
 
@@ -65,10 +63,8 @@ async function startWaiting(drainMs: number, write: (line: string) => void = () 
   const producer = await RawClient.connect(gateway);
   producer.say({ kind: "OpenProducer", request: 1, channel: "a", schema: NOTHING });
   const opened = await producer.next("ProducerOpened");
-  for (let raised = 1; raised <= 10; raised++) {
-    const header = { channel, producer: opened.producer, raised, token: 0n, parameters: 0, flags: 0 };
-    producer.send(encodeRun(header, [{ bytes: NOTHING, start: 0, end: 0 }]));
-  }
+  for (let raised = 1; raised <= 10; raised++)
+    producer.send(encodedRun({ channel, producer: opened.producer, raised }, NOTHING));
   await producer.isAlive();
   return { gateway, consumer, flow };
 }

@@ -6,10 +6,10 @@ import { fuzz, mutated } from "@jecho/e2e/fuzz";
 import { type Asked, sampleFrame } from "@jecho/e2e/sample-frames";
 import { createGateway, type Gateway, type GatewayOptions, lineLog } from "@jecho/server";
 import { ERRORS } from "@jecho/shared";
-import { encodeControl, encodeRun, type Frame, joinFrames, PROTOCOL } from "@jecho/shared/internal";
+import { encodeControl, type Frame, joinFrames, PROTOCOL } from "@jecho/shared/internal";
 import { expect, onTestFinished, test } from "vitest";
 import { listed } from "./cluster/joined.ts";
-import { RawClient } from "./raw-client.ts";
+import { encodedRun, RawClient } from "./raw-client.ts";
 
 const SCHEMA = new Uint8Array(0);
 /** Connections that misbehave at a time, and what each says. */
@@ -85,10 +85,8 @@ class Healthy {
   }
 
   raise(): void {
-    const header = { channel: this.#channel, producer: this.#number, raised: ++this.#raised, token: 0n };
-    this.#producer?.send(
-      encodeRun({ ...header, parameters: 0, flags: 0 }, [{ bytes: SCHEMA, start: 0, end: 0 }]),
-    );
+    const header = { channel: this.#channel, producer: this.#number, raised: ++this.#raised };
+    this.#producer?.send(encodedRun(header, SCHEMA));
   }
 
   /** Each event that was raised since the last time has come, once and in its order. */

@@ -5,7 +5,6 @@ import { createGateway, type Gateway, type GatewayOptions } from "@jecho/server"
 import { ERRORS } from "@jecho/shared";
 import {
   encodeControl,
-  encodeRun,
   FLAG_SYNC,
   joinFrames,
   MOST_CONTROL_BYTES,
@@ -13,7 +12,7 @@ import {
   PROTOCOL,
 } from "@jecho/shared/internal";
 import { expect, test, vi } from "vitest";
-import { RawClient } from "./raw-client.ts";
+import { encodedRun, RawClient } from "./raw-client.ts";
 
 const start = (options: GatewayOptions = {}): Promise<Gateway> => createGateway(options);
 
@@ -56,9 +55,7 @@ test("WIRE-5, CON-7: a control message that is large ends its connection before 
   using client = await RawClient.connect(gateway);
   client.say({ kind: "OpenProducer", request: 1, channel: "a", schema: NOTHING });
   const { channel, producer } = await client.next("ProducerOpened");
-  const bytes = new Uint8Array(MOST_CONTROL_BYTES);
-  const event = { bytes, start: 0, end: bytes.byteLength };
-  client.send(encodeRun({ channel, producer, raised: 1, token: 0n, parameters: 0, flags: 0 }, [event]));
+  client.send(encodedRun({ channel, producer, raised: 1 }, new Uint8Array(MOST_CONTROL_BYTES)));
   await client.isAlive();
   client.say({ kind: "WantTypes", request: 2, channel: "x".repeat(MOST_CONTROL_BYTES) });
   expect(await client.closed).toMatchObject({ code: ERRORS.FRAME_TOO_LARGE[0] });
@@ -87,9 +84,9 @@ test("CHAN-3: the gateway stamps epoch and sequence number, and forwards the pro
   const { channel, epoch, seq } = await consumer.next("ConsumerOpened");
   expect([channel, seq]).toEqual([opened.channel, 1n]);
   const run = (raised: number, ...events: number[][]): Uint8Array =>
-    encodeRun(
-      { channel, producer: opened.producer, raised, token: 0n, parameters: 0, flags: 0 },
-      events.map(bytes => ({ bytes: Uint8Array.from(bytes), start: 0, end: bytes.length })),
+    encodedRun(
+      { channel, producer: opened.producer, raised },
+      ...events.map(bytes => Uint8Array.from(bytes)),
     );
   producer.send(joinFrames([run(1, [1], [2, 3]), run(3, [4])]));
   const [first, second] = [await consumer.next("Events"), await consumer.next("Events")];
@@ -111,10 +108,7 @@ test("CHAN-9: who publishes into a derived channel has no other channel than tha
   open(1, "a#x");
   const { channel, producer } = await direct.next("ProducerOpened");
   expect(await direct.next("Demand")).toMatchObject({ channel, consumers: 0 });
-  const run = (channel: number): Uint8Array =>
-    encodeRun({ channel, producer, raised: 1, token: 0n, parameters: 0, flags: 0 }, [
-      { bytes: Uint8Array.of(1), start: 0, end: 1 },
-    ]);
+  const run = (channel: number): Uint8Array => encodedRun({ channel, producer, raised: 1 }, Uint8Array.of(1));
   // Nobody derives it: what it sends goes nowhere.
   direct.send(run(channel));
   await direct.isAlive();
@@ -136,19 +130,11 @@ test("events of an endpoint that was closed, or of another's number, reach nobod
   const opened = await producer.next("ProducerOpened");
   consumer.say({ kind: "OpenConsumer", request: 2, channel: "a", schema: NOTHING, modulator: undefined });
   await consumer.next("ConsumerOpened");
-  const header = {
-    channel: opened.channel,
-    producer: opened.producer,
-    raised: 1,
-    token: 0n,
-    parameters: 0,
-    flags: 0,
-  };
-  const event = [{ bytes: Uint8Array.of(1), start: 0, end: 1 }];
-  thief.send(encodeRun(header, event));
+  const run = encodedRun({ channel: opened.channel, producer: opened.producer, raised: 1 }, Uint8Array.of(1));
+  thief.send(run);
   await thief.isAlive();
   producer.say({ kind: "CloseEndpoint", endpoint: opened.producer });
-  producer.send(encodeRun(header, event));
+  producer.send(run);
   await producer.isAlive();
   await consumer.isAlive();
   expect(consumer.frames.filter(({ kind }) => kind === "Events")).toEqual([]);
@@ -163,8 +149,7 @@ test("MOE-7: a run of a derived channel is taken from no process that has not in
   using thief = await RawClient.connect(gateway);
   thief.say({ kind: "OpenProducer", request: 1, channel: "a", schema: NOTHING, modulates: false });
   const { producer } = await thief.next("ProducerOpened");
-  const header = { channel: derived, producer, raised: 1, token: 0n, parameters: 0, flags: 0 };
-  thief.send(encodeRun(header, [{ bytes: Uint8Array.of(1), start: 0, end: 1 }]));
+  thief.send(encodedRun({ channel: derived, producer, raised: 1 }, Uint8Array.of(1)));
   expect(await thief.closed).toMatchObject({ code: 4502 });
   await consumer.isAlive();
   expect(consumer.frames.filter(({ kind }) => kind === "Events")).toEqual([]);
@@ -198,11 +183,9 @@ test("SYNC-7: to give up waiting costs no more where many events are waited for"
   };
   await giveUp();
   const before = Math.max(await giveUp(), await giveUp());
-  const event = { bytes: new Uint8Array(8), start: 0, end: 8 };
-  for (let raised = 1; raised < 16_000; raised += 1000) {
-    const header = { channel, producer: number, raised, token: 0n, parameters: 0, flags: FLAG_SYNC };
-    producer.send(encodeRun(header, Array(1000).fill(event)));
-  }
+  const events = Array(1000).fill(new Uint8Array(8));
+  for (let raised = 1; raised < 16_000; raised += 1000)
+    producer.send(encodedRun({ channel, producer: number, raised, flags: FLAG_SYNC }, ...events));
   await producer.isAlive();
   expect(Math.min(await giveUp(), await giveUp())).toBeLessThan(4 * before);
   producer.say({ kind: "GiveUp", channel, producer: number, raised: 15_000n });
@@ -214,8 +197,7 @@ test("a run of another type than its producer's ends the producer's connection",
   using producer = await RawClient.connect(gateway);
   producer.say({ kind: "OpenProducer", request: 1, channel: "a", schema: NOTHING, modulates: false });
   const { channel, producer: number } = await producer.next("ProducerOpened");
-  const header = { channel, producer: number, raised: 1, token: 5n, parameters: 0, flags: 0 };
-  producer.send(encodeRun(header, [{ bytes: Uint8Array.of(1), start: 0, end: 1 }]));
+  producer.send(encodedRun({ channel, producer: number, raised: 1, token: 5n }, Uint8Array.of(1)));
   expect(await producer.closed).toMatchObject({ code: 4521 });
 });
 
@@ -419,8 +401,7 @@ test("HIST-1: a channel that was idle and is used again stays the one there is, 
       return client.next("ProducerOpened");
     };
     const { channel, producer } = await open(1);
-    const run = { channel, producer, raised: 1, token: 0n, parameters: 0, flags: 0 };
-    client.send(encodeRun(run, [{ bytes: new Uint8Array(8), start: 0, end: 8 }]));
+    client.send(encodedRun({ channel, producer, raised: 1 }));
     client.say({ kind: "CloseEndpoint", endpoint: producer });
     expect(await open(2)).toMatchObject({ channel });
     // Longer than what an idle channel has is kept.

@@ -1,7 +1,7 @@
 import { createGateway, type Gateway } from "@jecho/server";
-import { encodeControl, encodeRun, FLAG_SYNC, joinFrames } from "@jecho/shared/internal";
+import { encodeControl, FLAG_SYNC, joinFrames } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
-import { RawClient } from "./raw-client.ts";
+import { encodedRun, RawClient } from "./raw-client.ts";
 
 const NOTHING = new Uint8Array(0);
 
@@ -17,9 +17,7 @@ async function produce(gateway: Gateway, names: readonly string[]) {
     client,
     run(name: string, raised: number, flags = 0): Uint8Array {
       const { channel = 0, producer = 0 } = numbers.get(name) ?? {};
-      const bytes = Uint8Array.of(raised);
-      const header = { channel, producer, raised, token: 0n, parameters: 0, flags };
-      return encodeRun(header, [{ bytes, start: 0, end: 1 }]);
+      return encodedRun({ channel, producer, raised, flags }, Uint8Array.of(raised));
     },
     position(name: string, raised: number): Uint8Array {
       const { channel = 0, producer = 0 } = numbers.get(name) ?? {};

@@ -1,8 +1,8 @@
 import { createGateway, createToken, createTokenKeys } from "@jecho/server";
 import { ERRORS } from "@jecho/shared";
-import { encodeRun, FROM, PROTOCOL } from "@jecho/shared/internal";
+import { FROM, PROTOCOL } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
-import { RawClient } from "./raw-client.ts";
+import { encodedRun, RawClient } from "./raw-client.ts";
 
 test("HAND-1, OBJ-11: a second device that goes before the first has answered takes no master copy with it", async () => {
   await using gateway = await createGateway();
@@ -43,9 +43,8 @@ test("HAND-1: a first device that has had no event yet hands over all that came 
   const { consumer, epoch } = await first.next("ConsumerOpened");
   first.say({ kind: "AskHandover", request: 2 });
   const { token } = await first.next("HandoverToken");
-  const header = { channel, producer, raised: 0, token: 0n, parameters: 0, flags: 0 };
-  const event = { bytes: new Uint8Array(8), start: 0, end: 8 };
-  producing.send(encodeRun(header, [event, event]));
+  const event = new Uint8Array(8);
+  producing.send(encodedRun({ channel, producer, raised: 0 }, event, event));
   expect(await first.next("Events")).toMatchObject({ count: 2, seq: 1 });
   using second = await RawClient.connect(gateway, false);
   second.say({ kind: "Hello", protocol: PROTOCOL, name: "second", handover: token });

@@ -1,14 +1,8 @@
 import { createGateway, type Gateway, type GatewayOptions } from "@jecho/server";
 import { ERRORS } from "@jecho/shared";
-import {
-  encodeRun,
-  type Frame,
-  type OpenConsumer,
-  type OpenProducer,
-  type Outgoing,
-} from "@jecho/shared/internal";
+import type { Frame, OpenConsumer, OpenProducer, Outgoing } from "@jecho/shared/internal";
 import { expect } from "vitest";
-import { RawClient } from "./raw-client.ts";
+import { encodedRun, RawClient } from "./raw-client.ts";
 
 type Kind<K extends Frame["kind"]> = Extract<Frame, { kind: K }>;
 export type Install = Kind<"Install">;
@@ -86,8 +80,8 @@ export class RawProducer extends RawClient {
 
   /** An event of a derived channel, which that number tells of. */
   raise(derived: number, n: number): void {
-    const header = { channel: derived, producer: this.number, raised: n, token: 0n, parameters: 0, flags: 0 };
-    this.send(encodeRun(header, [{ bytes: Uint8Array.of(n, 0, 0, 0, 0, 0, 0, 0), start: 0, end: 8 }]));
+    const header = { channel: derived, producer: this.number, raised: n };
+    this.send(encodedRun(header, Uint8Array.of(n, 0, 0, 0, 0, 0, 0, 0)));
   }
 }
 

@@ -1,9 +1,9 @@
 import { createGateway, createToken, createTokenKeys, type Gateway } from "@jecho/server";
 import { ERRORS, type ErrorCode, encodeEvent } from "@jecho/shared";
 import { typeFromFbs } from "@jecho/shared/fbs";
-import { encodeRun, FROM, type Outgoing, PROTOCOL, type SharedState, tokenOf } from "@jecho/shared/internal";
+import { FROM, type Outgoing, PROTOCOL, type SharedState, tokenOf } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
-import { RawClient } from "./raw-client.ts";
+import { encodedRun, RawClient } from "./raw-client.ts";
 
 const schema = new Uint8Array(0);
 const consumer = { kind: "OpenConsumer", request: 1, channel: "a", schema } as const;
@@ -249,10 +249,8 @@ test("CON-8: types of kept events count, also once those have gone who wrote the
     const opened = await client.next("ProducerOpened", "Refused");
     if (opened.kind === "ProducerOpened") {
       const token = tokenOf(largeSchema(written));
-      const header = { channel: opened.channel, producer: opened.producer, raised: 1, token };
-      client.send(
-        encodeRun({ ...header, parameters: 0, flags: 0 }, [{ bytes: new Uint8Array(8), start: 0, end: 8 }]),
-      );
+      const { channel, producer } = opened;
+      client.send(encodedRun({ channel, producer, raised: 1, token }));
       client.say({ kind: "CloseEndpoint", endpoint: opened.producer });
       continue;
     }
@@ -383,12 +381,11 @@ test("WIRE-4: a run of more events than a gateway takes ends the connection, and
   await using gateway = await createGateway();
   using client = await RawClient.connect(gateway);
   client.say(producer);
-  const opened = await client.next("ProducerOpened");
-  const send = (events: number): void => {
-    const header = { channel: opened.channel, producer: opened.producer, raised: 1, token: 0n };
-    const empty = { bytes: new Uint8Array(0), start: 0, end: 0 };
-    client.send(encodeRun({ ...header, parameters: 0, flags: 0 }, Array(events).fill(empty)));
-  };
+  const { channel, producer: number } = await client.next("ProducerOpened");
+  const send = (events: number): void =>
+    client.send(
+      encodedRun({ channel, producer: number, raised: 1 }, ...Array(events).fill(new Uint8Array(0))),
+    );
   send(4096);
   await client.isAlive();
   send(4097);
@@ -406,11 +403,8 @@ async function fill(gateway: Gateway, channel: string, runs: number): Promise<vo
   const history = { events: 0, seconds: 1e12, latest: false, onDemand: false, durable: false };
   client.say({ ...producer, channel, history });
   const opened = await client.next("ProducerOpened");
-  for (let n = 0; n < runs; n++) {
-    const event = { bytes: new Uint8Array(SIZE), start: 0, end: SIZE };
-    const header = { channel: opened.channel, producer: opened.producer, raised: n + 1, token: 0n };
-    client.send(encodeRun({ ...header, parameters: 0, flags: 0 }, [event]));
-  }
+  const place = { channel: opened.channel, producer: opened.producer };
+  for (let n = 0; n < runs; n++) client.send(encodedRun({ ...place, raised: n + 1 }, new Uint8Array(SIZE)));
   await client.isAlive();
 }
 
@@ -451,8 +445,7 @@ test("HIST-1: the newest events of keys are bounded like runs, and those that ch
   const { channel, producer: number } = await client.next("ProducerOpened");
   for (let id = 0; id < 100; id++) {
     const bytes = encodeEvent(Keyed, { id, bytes: new Uint8Array(SIZE) });
-    const header = { channel, producer: number, raised: id + 1, token: Keyed.token, parameters: 0, flags: 0 };
-    client.send(encodeRun(header, [{ bytes, start: 0, end: bytes.byteLength }]));
+    client.send(encodedRun({ channel, producer: number, raised: id + 1, token: Keyed.token }, bytes));
   }
   await client.isAlive();
   expect(gateway.stats().historyBytes).toBeLessThanOrEqual(historyBytes);
@@ -474,8 +467,7 @@ test("HIST-3, row 58: newest events of more than a socket holds come as there is
   const { channel, producer: number } = await client.next("ProducerOpened");
   const raise = (id: number, raised: number): void => {
     const bytes = encodeEvent(Keyed, { id, bytes: new Uint8Array(BYTES) });
-    const header = { channel, producer: number, raised, token: Keyed.token, parameters: 0, flags: 0 };
-    client.send(encodeRun(header, [{ bytes, start: 0, end: bytes.byteLength }]));
+    client.send(encodedRun({ channel, producer: number, raised, token: Keyed.token }, bytes));
   };
   for (let id = 0; id < MANY; id++) {
     raise(id, id + 1);

@@ -7,9 +7,9 @@ import {
   type GatewayOptions,
 } from "@jecho/server";
 import { ERRORS, type ErrorCode } from "@jecho/shared";
-import { encodeControl, encodeRun, type Outgoing, PROTOCOL } from "@jecho/shared/internal";
+import { encodeControl, type Outgoing, PROTOCOL } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
-import { RawClient } from "./raw-client.ts";
+import { encodedRun, RawClient } from "./raw-client.ts";
 
 const NOTHING = new Uint8Array(0);
 const operations = { port: 0 };
@@ -174,9 +174,8 @@ async function countDropping(options: GatewayOptions): Promise<Map<string, numbe
     history: { events: 100, seconds: 0, latest: false, onDemand: false, durable: false },
   });
   const { producer } = await fast.next("ProducerOpened");
-  const event = { bytes: new Uint8Array(100), start: 0, end: 100 };
   for (let raised = 1; raised <= 5; raised++)
-    fast.send(encodeRun({ channel, producer, raised, token: 0n, parameters: 0, flags: 0 }, [event]));
+    fast.send(encodedRun({ channel, producer, raised }, new Uint8Array(100)));
   await fast.isAlive();
   return await metricsOf(gateway);
 }

@@ -1,8 +1,7 @@
 import { createGateway } from "@jecho/server";
 import { ERRORS } from "@jecho/shared";
-import { encodeRun } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
-import { RawClient } from "./raw-client.ts";
+import { encodedRun, RawClient } from "./raw-client.ts";
 
 const NOTHING = new Uint8Array(0);
 const channel = "a";
@@ -48,9 +47,8 @@ test("SLOW-1: an overview counts what was dropped for processes that did not kee
   using fast = await RawClient.connect(gateway);
   fast.say({ kind: "OpenProducer", request: 1, channel, schema: NOTHING });
   const { producer } = await fast.next("ProducerOpened");
-  const event = { bytes: new Uint8Array(100), start: 0, end: 100 };
   for (let raised = 1; raised <= 5; raised++)
-    fast.send(encodeRun({ channel: number, producer, raised, token: 0n, parameters: 0, flags: 0 }, [event]));
+    fast.send(encodedRun({ channel: number, producer, raised }, new Uint8Array(100)));
   fast.say({ kind: "WantOverview", request: 2, pattern: "a" });
   const { of } = await fast.next("Overview");
   expect(of).toMatchObject([{ name: "a", consumers: 1, events: 5n, dropped: 4n }]);

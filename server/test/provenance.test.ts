@@ -1,11 +1,10 @@
 import { createGateway } from "@jecho/server";
 import { ERRORS } from "@jecho/shared";
-import { encodeRun, type Position } from "@jecho/shared/internal";
+import type { Position } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import { RawConsumer, RawProducer, start } from "./installing-rig.ts";
-import { RawClient } from "./raw-client.ts";
+import { encodedRun, RawClient } from "./raw-client.ts";
 
-const EVENT = { bytes: new Uint8Array(8), start: 0, end: 8 };
 const NONE = new Uint8Array(0);
 
 /** Opens a consumer with a modulator. @returns the derived channel's number */
@@ -38,8 +37,8 @@ test("PROV-6: the gateway knows how far a modulator has been through a source, a
       through,
     });
   place(0n, 100n, 100n);
-  const header = { channel: derived, producer, raised: 1, token: 0n, parameters: 0, flags: 0 };
-  making.send(encodeRun({ ...header, after: 100, through: 110 }, [EVENT]));
+  const made = { channel: derived, producer };
+  making.send(encodedRun({ ...made, raised: 1, after: 100, through: 110 }));
   place(1n, 100n, 120n);
   expect(await first.next("Position")).toMatchObject({ after: 100n, through: 100n });
   expect(await first.next("Events")).toMatchObject({ after: 100, through: 110 });
@@ -51,7 +50,7 @@ test("PROV-6: the gateway knows how far a modulator has been through a source, a
   };
   expect(await come()).toMatchObject({ raised: 1n, source: 7n, origin: 9n, after: 100n, through: 120n });
   // Ten never reached it: what it has been through without a break begins behind them.
-  making.send(encodeRun({ ...header, raised: 2, after: 130, through: 131 }, [EVENT]));
+  making.send(encodedRun({ ...made, raised: 2, after: 130, through: 131 }));
   await first.next("Events");
   expect(await come()).toMatchObject({ raised: 2n, after: 130n, through: 131n });
 });

@@ -1,13 +1,27 @@
 import type { Gateway } from "@jecho/server";
 import {
   encodeControl,
+  encodeRun,
   type Frame,
   joinFrames,
   type Outgoing,
   PROTOCOL,
   parseMessage,
+  type RunHeader,
   SUBPROTOCOL,
 } from "@jecho/shared/internal";
+
+/** A run of these events; default: of one of 8 bytes. @param header what is not said is 0 */
+export function encodedRun(
+  header: Pick<RunHeader, "channel" | "producer" | "raised"> & Partial<RunHeader>,
+  ...events: readonly Uint8Array[]
+): Uint8Array {
+  const all = events.length === 0 ? [new Uint8Array(8)] : events;
+  return encodeRun(
+    { token: 0n, parameters: 0, flags: 0, ...header },
+    all.map(bytes => ({ bytes, start: 0, end: bytes.byteLength })),
+  );
+}
 
 /** A bare WebSocket that speaks frames, for saying what no well-behaved client would. */
 export class RawClient {

@@ -2,9 +2,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createGateway, type Gateway } from "@jecho/server";
-import { encodeControl, encodeRun, FROM } from "@jecho/shared/internal";
+import { encodeControl, FROM } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
-import { RawClient } from "./raw-client.ts";
+import { encodedRun, RawClient } from "./raw-client.ts";
 
 const schema = new Uint8Array(0);
 const modulator = { source: "", parameters: "", key: "", objects: [], capabilities: [], compares: false };
@@ -56,19 +56,9 @@ async function placeAt(historyFile: string): Promise<Left["place"]> {
   await using gateway = await createGateway({ historyFile });
   using producer = await produce(gateway);
   using consumer = await consume(gateway, producer);
-  const events = Array.from({ length: EVENTS }, (_, i) => {
-    const bytes = new Uint8Array([i, 0, 0, 0, 0, 0, 0, 0]);
-    return { bytes, start: 0, end: bytes.byteLength };
-  });
-  const header = {
-    channel: consumer.derived,
-    producer: producer.number,
-    raised: 1,
-    token: 0n,
-    parameters: 0,
-    flags: 0,
-  };
-  producer.send(encodeRun(header, events));
+  const events = Array.from({ length: EVENTS }, (_, i) => Uint8Array.of(i, 0, 0, 0, 0, 0, 0, 0));
+  const header = { channel: consumer.derived, producer: producer.number, raised: 1 };
+  producer.send(encodedRun(header, ...events));
   const { seq } = await consumer.next("Events");
   return { epoch: consumer.epoch, seq: BigInt(seq) };
 }

@@ -2,10 +2,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Gateway, GatewayOptions } from "@jecho/server";
-import { encodeRun, FROM, type OpenConsumer, type Outgoing, PROTOCOL } from "@jecho/shared/internal";
+import { FROM, type OpenConsumer, type Outgoing, PROTOCOL } from "@jecho/shared/internal";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { modulator, RawProducer, schema, start } from "./installing-rig.ts";
-import { RawClient } from "./raw-client.ts";
+import { encodedRun, RawClient } from "./raw-client.ts";
 
 const RAW = 70n;
 const MADE = (1n << 32n) + 7n;
@@ -32,22 +32,8 @@ const at = (producer: RawProducer, raised: bigint, source = RAW): Outgoing => ({
 });
 
 function raise(producer: RawProducer, channel: number, events: number, made = {}): void {
-  const bytes = new Uint8Array(8);
-  const header = {
-    channel,
-    producer: producer.number,
-    raised: 1,
-    token: 0n,
-    parameters: 0,
-    flags: 0,
-    ...made,
-  };
-  producer.send(
-    encodeRun(
-      header,
-      Array.from({ length: events }, () => ({ bytes, start: 0, end: 8 })),
-    ),
-  );
+  const header = { channel, producer: producer.number, raised: 1, ...made };
+  producer.send(encodedRun(header, ...Array(events).fill(new Uint8Array(8))));
 }
 
 /** A producer that says where it is, and raises so many events. */
@@ -424,8 +410,7 @@ test("PROV-6: what is made of a producer that has gone comes with its source, fo
   open(later, { modulator });
   await later.next("ConsumerOpened");
   const made = { channel: derived, producer: producer.number, raised: 2, after: 1, through: 2 };
-  const run = { ...made, token: 0n, parameters: 0, flags: 0 };
-  beside.send(encodeRun(run, [{ bytes: new Uint8Array(8), start: 0, end: 8 }]));
+  beside.send(encodedRun(made));
   const position = { producer: producer.number, source: MADE, origin: RAW, raised: 1n, through: 1n };
   expect(await later.next("Position")).toMatchObject(position);
   expect(await later.next("Events")).toMatchObject({ producer: producer.number, raised: 2 });

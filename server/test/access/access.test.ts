@@ -12,10 +12,10 @@ import {
   type TokenClaims,
 } from "@jecho/server";
 import { ERRORS } from "@jecho/shared";
-import { encodeControl, encodeRun, FROM, PROTOCOL } from "@jecho/shared/internal";
+import { encodeControl, FROM, PROTOCOL } from "@jecho/shared/internal";
 import { importJWK, SignJWT } from "jose";
 import { expect, test } from "vitest";
-import { RawClient } from "../raw-client.ts";
+import { encodedRun, RawClient } from "../raw-client.ts";
 
 const { signing, checking } = await createTokenKeys();
 const ALL = ["*:**"];
@@ -297,8 +297,7 @@ test("RIGHT-8: nobody has another's events taken for known ones by naming that o
       client.send(
         encodeControl({ kind: "Position", channel, producer, source: 7n, raised: BigInt(raised - 1) }),
       );
-      const header = { channel, producer, raised, token: 0n, parameters: 0, flags: 0 };
-      client.send(encodeRun(header, [{ bytes: new Uint8Array(8), start: 0, end: 8 }]));
+      client.send(encodedRun({ channel, producer, raised }));
     };
     return Object.assign(client, { raise });
   };
@@ -329,8 +328,7 @@ test("RIGHT-8: over a restart past events say who raised them, and a source is n
     client.say({ kind: "OpenProducer", request: 1, channel: "a", history });
     const { channel, producer } = await client.next("ProducerOpened");
     client.say({ kind: "Position", channel, producer, source: 7n });
-    const header = { channel, producer, raised: 1, token: 0n, parameters: 0, flags: 0 };
-    client.send(encodeRun(header, [{ bytes: new Uint8Array(8), start: 0, end: 8 }]));
+    client.send(encodedRun({ channel, producer, raised: 1 }));
     return client;
   };
   const names = async (gateway: Gateway): Promise<unknown[]> => {

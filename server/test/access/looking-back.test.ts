@@ -1,7 +1,7 @@
 import { createGateway, createToken, createTokenKeys } from "@jecho/server";
-import { encodeRun, FROM } from "@jecho/shared/internal";
+import { FROM } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
-import { RawClient } from "../raw-client.ts";
+import { encodedRun, RawClient } from "../raw-client.ts";
 
 const { signing, checking } = await createTokenKeys();
 const history = { events: 100, seconds: 0, latest: false, onDemand: false, durable: false };
@@ -15,16 +15,9 @@ test("RIGHT-5: who may not look back goes on with what came while it was away, a
   const { channel, producer: number, epoch } = await producer.next("ProducerOpened");
   let head = 0n;
   const raise = async (): Promise<void> => {
-    const header = {
-      channel,
-      producer: number,
-      raised: Number(head) + 1,
-      token: 0n,
-      parameters: 0,
-      flags: 0,
-    };
-    const event = { bytes: new Uint8Array(8), start: 0, end: 8 };
-    producer.send(encodeRun(header, [event, event, event]));
+    const event = new Uint8Array(8);
+    const header = { channel, producer: number, raised: Number(head) + 1 };
+    producer.send(encodedRun(header, event, event, event));
     await producer.isAlive();
     head += 3n;
   };

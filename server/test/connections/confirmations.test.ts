@@ -1,5 +1,5 @@
 import { createGateway } from "@jecho/server";
-import { encodeRun, FLAG_SYNC, parseMessage } from "@jecho/shared/internal";
+import { FLAG_SYNC, parseMessage } from "@jecho/shared/internal";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { Confirmations } from "../../src/connections/confirmations.ts";
 import {
@@ -7,7 +7,7 @@ import {
   type ConnectionLimits,
   type ConnectionSocket,
 } from "../../src/connections/connection.ts";
-import { RawClient } from "../raw-client.ts";
+import { encodedRun, RawClient } from "../raw-client.ts";
 
 const MANY = 200;
 
@@ -17,9 +17,8 @@ test("DEL-3: what came before a `Ping` is confirmed before its `Pong`", async ()
   const schema = new Uint8Array(0);
   client.say({ kind: "OpenProducer", request: 1, channel: "a", schema, modulates: false });
   const { channel, producer } = await client.next("ProducerOpened");
-  const header = { channel, producer, token: 0n, parameters: 0, flags: 0 };
   for (let raised = 1; raised <= MANY; raised++)
-    client.send(encodeRun({ ...header, raised }, [{ bytes: schema, start: 0, end: 0 }]));
+    client.send(encodedRun({ channel, producer, raised }, schema));
   client.say({ kind: "Ping", time: 1 });
   const pong = (): number => client.frames.findIndex(({ kind }) => kind === "Pong");
   await expect.poll(pong).toBeGreaterThanOrEqual(0);
@@ -35,10 +34,8 @@ test("DEL-3: each message with events is confirmed once, by `Taken` or with a `P
   const schema = new Uint8Array(0);
   client.say({ kind: "OpenProducer", request: 1, channel: "a", schema, modulates: false });
   const { channel, producer } = await client.next("ProducerOpened");
-  const send = (raised: number, flags: number): void => {
-    const header = { channel, producer, raised, token: 0n, parameters: 0, flags };
-    client.send(encodeRun(header, [{ bytes: schema, start: 0, end: 0 }]));
-  };
+  const send = (raised: number, flags: number): void =>
+    client.send(encodedRun({ channel, producer, raised, flags }, schema));
   for (let i = 0; i < MANY; i++) send(i + 1, i % 2 === 0 ? 0 : FLAG_SYNC);
   const confirmed = (kind: "Processed" | "Taken"): number =>
     client.frames.reduce((sum, frame) => {

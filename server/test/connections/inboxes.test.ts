@@ -1,6 +1,6 @@
 import { createGateway } from "@jecho/server";
 import { ERRORS } from "@jecho/shared";
-import { encodeControl, encodeRun, joinFrames, type Outgoing } from "@jecho/shared/internal";
+import { encodeControl, joinFrames, type Outgoing } from "@jecho/shared/internal";
 import { expect, onTestFinished, test, vi } from "vitest";
 import {
   Connection,
@@ -8,7 +8,7 @@ import {
   type ConnectionSocket,
 } from "../../src/connections/connection.ts";
 import { Inboxes } from "../../src/connections/inboxes.ts";
-import { RawClient } from "../raw-client.ts";
+import { encodedRun, RawClient } from "../raw-client.ts";
 
 const PING: Outgoing = { kind: "Ping", time: 1 };
 const state = JSON.stringify({ values: Array.from({ length: 10_000 }, (_, i) => i) });
@@ -194,13 +194,12 @@ test("CON-6, row 43: a turn spends a millisecond on requests, whoever sent them"
   expect(Math.max(...(await turns(300)))).toBeLessThanOrEqual(14);
 });
 
-const EVENT = { bytes: new Uint8Array(8), start: 0, end: 8 };
-const RUN = { channel: 1, producer: 1, raised: 1, token: 0n, parameters: 0, flags: 0 };
+const RUN = encodedRun({ channel: 1, producer: 1, raised: 1 });
 
 test.for<[kind: string, message: Uint8Array, most: number]>([
   ["requests", encodeControl({ kind: "WantType", request: 1, token: 1n }), 14],
   ["what is no request", encodeControl({ kind: "CloseEndpoint", endpoint: 1 }), 14],
-  ["events", encodeRun(RUN, [EVENT]), 51],
+  ["events", RUN, 51],
 ])(
   "CON-6, row 53: of a turn, %s in messages of their own get no more than in one",
   async ([, message, most]) => {
@@ -208,7 +207,7 @@ test.for<[kind: string, message: Uint8Array, most: number]>([
     const [many, other] = [connection(), connection()];
     for (let i = 0; i < 300; i++) receive(many, message);
     // One behind all of them has its turn at once.
-    receive(other, encodeRun(RUN, [EVENT]));
+    receive(other, RUN);
     const perTurn = await turns(301);
     expect(Math.max(...perTurn)).toBeLessThanOrEqual(most + 1);
     expect(perTurn.length).toBeGreaterThan(5);
@@ -217,7 +216,7 @@ test.for<[kind: string, message: Uint8Array, most: number]>([
 
 test("CON-6, row 53: runs of many events count by these", async () => {
   const { connection, receive, turns } = slowInboxes();
-  const run = encodeRun(RUN, Array(1024).fill(EVENT));
+  const run = encodedRun({ channel: 1, producer: 1, raised: 1 }, ...Array(1024).fill(new Uint8Array(8)));
   receive(connection(), joinFrames(Array(100).fill(run)));
   // The clock is looked at after every four of them.
   expect((await turns(100))[0]).toBe(52);

@@ -1,7 +1,7 @@
 import { createGateway, type Gateway } from "@jecho/server";
-import { encodeControl, encodeRun, joinFrames, type OpenProducer } from "@jecho/shared/internal";
+import { encodeControl, joinFrames, type OpenProducer } from "@jecho/shared/internal";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { RawClient } from "../raw-client.ts";
+import { encodedRun, RawClient } from "../raw-client.ts";
 
 const OPENINGS = 20_000;
 
@@ -85,12 +85,10 @@ test("CON-6, HIST-1: what is too old of very many channels goes in portions, and
   const history = { events: 0, seconds: 1e-3, latest: false, onDemand: false, durable: false };
   many.send(openings(OPENINGS, "many", "OpenProducer", { history }));
   await many.isAlive();
-  const bytes = new Uint8Array(64);
   const runs = many.frames.flatMap(frame => {
     if (frame.kind !== "ProducerOpened") return [];
     const { channel, producer } = frame;
-    const header = { channel, producer, raised: 1, token: 0n, parameters: 0, flags: 0 };
-    return encodeRun(header, [{ bytes, start: 0, end: bytes.length }]);
+    return encodedRun({ channel, producer, raised: 1 }, new Uint8Array(64));
   });
   many.send(joinFrames(runs));
   await many.isAlive();

@@ -1,10 +1,9 @@
 import { createGateway, type Gateway } from "@jecho/server";
-import { encodeRun, FLAG_SYNC } from "@jecho/shared/internal";
+import { FLAG_SYNC } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
-import { RawClient } from "../raw-client.ts";
+import { encodedRun, RawClient } from "../raw-client.ts";
 
 const NOTHING = new Uint8Array(0);
-const EMPTY = { bytes: NOTHING, start: 0, end: 0 };
 
 async function consuming(gateway: Gateway): Promise<RawClient> {
   const client = await RawClient.connect(gateway);
@@ -20,8 +19,7 @@ async function producing(gateway: Gateway) {
   return {
     client,
     raise(raised: number, count: number): void {
-      const header = { channel, producer, raised, token: 0n, parameters: 0, flags: FLAG_SYNC };
-      client.send(encodeRun(header, Array(count).fill(EMPTY)));
+      client.send(encodedRun({ channel, producer, raised, flags: FLAG_SYNC }, ...Array(count).fill(NOTHING)));
     },
   };
 }

@@ -1,6 +1,7 @@
-import { EventsFrame, encodeRun, type Position } from "@jecho/shared/internal";
+import { EventsFrame, type Position } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import { GatewayLanes } from "../../src/delivery/lanes.ts";
+import { encodedRun } from "../raw-client.ts";
 
 const position = (source: number, raised: number, producer = 1): Position => ({
   kind: "Position",
@@ -41,18 +42,7 @@ test("PROV-6, DEL-4: what a modulator elsewhere makes of a producer's last event
   const lanes = new GatewayLanes();
   lanes.place({ ...position(7, 0), origin: 9n }, 0, "");
   lanes.leave(1);
-  const header = {
-    channel: 1,
-    producer: 1,
-    raised: 1,
-    token: 0n,
-    parameters: 0,
-    flags: 0,
-    after: 0,
-    through: 5,
-  };
-  const bytes = new Uint8Array(8);
-  const run = EventsFrame.at(encodeRun(header, [{ bytes, start: 0, end: 8 }]));
+  const run = EventsFrame.at(encodedRun({ channel: 1, producer: 1, raised: 1, after: 0, through: 5 }));
   expect(lanes.take(run, 1)).toMatchObject({ source: 7n, origin: 9n });
   expect(lanes.take(run, 2)).toBeUndefined();
 });

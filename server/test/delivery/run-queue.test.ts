@@ -1,14 +1,14 @@
-import { EventsFrame, encodeRun, FLAG_URGENT } from "@jecho/shared/internal";
+import { EventsFrame, FLAG_URGENT } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import { RunQueue, type WhenFull } from "../../src/delivery/run-queue.ts";
 import { WaitingBytes, WaitingTotal } from "../../src/delivery/waiting.ts";
+import { encodedRun } from "../raw-client.ts";
 
 const KEYS = 3;
 
 /** A run of one event of 1 KiB. */
 function run(raised: number, flags = 0): EventsFrame {
-  const header = { channel: 1, producer: 1, raised, token: 0n, parameters: 0, flags };
-  return EventsFrame.at(encodeRun(header, [{ bytes: new Uint8Array(1024), start: 0, end: 1024 }]));
+  return EventsFrame.at(encodedRun({ channel: 1, producer: 1, raised, flags }, new Uint8Array(1024)));
 }
 
 function queue(whenFull: WhenFull, limitBytes: number): RunQueue {
@@ -90,9 +90,8 @@ test("SLOW-1, PROV-1: a run of which the stretch's first events were dropped acc
   const waiting = queue("latest", 1 << 20);
   const bytes = new Uint8Array(8);
   const output = (raised: number, count: number, after: number, through: number): EventsFrame => {
-    const header = { channel: 1, producer: 1, raised, token: 0n, parameters: 0, flags: 0 };
-    const events = Array.from({ length: count }, () => ({ bytes, start: 0, end: 8 }));
-    const made = EventsFrame.at(encodeRun(header, events));
+    const header = { channel: 1, producer: 1, raised };
+    const made = EventsFrame.at(encodedRun(header, ...Array(count).fill(bytes)));
     made.account(after, through, false);
     return made;
   };

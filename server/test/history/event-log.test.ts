@@ -1,15 +1,16 @@
 import { setImmediate } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { EventsFrame, encodeRun } from "@jecho/shared/internal";
+import { EventsFrame } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import { EventLog } from "../../src/history/event-log.ts";
+import { encodedRun } from "../raw-client.ts";
 
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
 
-const EVENT = { bytes: new Uint8Array(1 << 16), start: 0, end: 1 << 16 };
-const HEADER = { channel: 1, producer: 1, raised: 1, token: 0n, parameters: 0, flags: 0 };
+const EVENT = new Uint8Array(1 << 16);
+const HEADER = { channel: 1, producer: 1, raised: 1 };
 const BOUNDS = {
   events: Number.POSITIVE_INFINITY,
   seconds: Number.POSITIVE_INFINITY,
@@ -22,7 +23,7 @@ const BOUNDS = {
 /** Appends runs of one event each. @returns the memory of each */
 function fill(log: EventLog, runs: number): WeakRef<ArrayBufferLike>[] {
   return Array.from({ length: runs }, (_, i) => {
-    const frame = EventsFrame.at(encodeRun(HEADER, [EVENT])).copy();
+    const frame = EventsFrame.at(encodedRun(HEADER, EVENT)).copy();
     frame.stamp(1, i + 1);
     log.append({ frame, source: 1n, origin: 0n, by: "", at: i });
     return new WeakRef(frame.bytes.buffer);
@@ -48,7 +49,7 @@ test("HIST-7: behind places is what their sources raised later, and what began b
   const log = new EventLog(BOUNDS, () => "", 1);
   let seq = 1;
   const append = (source: bigint, raised: number): void => {
-    const frame = EventsFrame.at(encodeRun({ ...HEADER, raised }, [EVENT, EVENT])).copy();
+    const frame = EventsFrame.at(encodedRun({ ...HEADER, raised }, EVENT, EVENT)).copy();
     frame.stamp(1, seq);
     seq += 2;
     log.append({ frame, source, origin: 0n, by: "", at: seq });

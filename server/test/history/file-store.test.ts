@@ -1,11 +1,11 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { EventsFrame, encodeRun } from "@jecho/shared/internal";
+import { EventsFrame } from "@jecho/shared/internal";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { LoggedRun } from "../../src/history/event-log.ts";
 import { FileStore } from "../../src/history/file-store.ts";
-
+import { encodedRun } from "../raw-client.ts";
 import { seeded } from "../seeded.ts";
 
 const NAME = "winds/surface";
@@ -89,9 +89,8 @@ test("HIST-5: wherever a bit of the file is flipped, rows that are lost are told
 });
 
 function storedRun(seq: number): LoggedRun {
-  const bytes = new Uint8Array(200).fill(seq);
-  const header = { channel: 1, producer: 1, raised: seq, token: 0n, parameters: 0, flags: 0 };
-  const frame = EventsFrame.at(encodeRun(header, [{ bytes, start: 0, end: bytes.byteLength }]));
+  const header = { channel: 1, producer: 1, raised: seq };
+  const frame = EventsFrame.at(encodedRun(header, new Uint8Array(200).fill(seq)));
   frame.stamp(7, seq);
   return { frame, source: 5n, origin: 0n, by: "", at: seq };
 }

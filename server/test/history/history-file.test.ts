@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fuzz, mutated } from "@jecho/e2e/fuzz";
 import { createGateway, type Gateway } from "@jecho/server";
-import { encodeRun, FROM } from "@jecho/shared/internal";
+import { FROM } from "@jecho/shared/internal";
 import { expect, onTestFinished, test } from "vitest";
-import { RawClient } from "../raw-client.ts";
+import { encodedRun, RawClient } from "../raw-client.ts";
 
 const SCHEMA = new Uint8Array(0);
 const EVENTS = 100;
@@ -21,9 +21,7 @@ test("HIST-5, F27: a history file that is changed in any way is no reason not to
     client.say({ kind: "OpenProducer", request: 1, channel: "a", schema: SCHEMA, history });
     const { channel, producer } = await client.next("ProducerOpened");
     for (let raised = 1; raised <= EVENTS; raised++) {
-      const bytes = new Uint8Array(64).fill(raised);
-      const header = { channel, producer, raised, token: 0n, parameters: 0, flags: 0 };
-      client.send(encodeRun(header, [{ bytes, start: 0, end: 64 }]));
+      client.send(encodedRun({ channel, producer, raised }, new Uint8Array(64).fill(raised)));
     }
     await client.isAlive();
   }

@@ -1,14 +1,13 @@
-import { EventsFrame, encodeRun } from "@jecho/shared/internal";
+import { EventsFrame } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import { type RunBlock, RunMemory } from "../../src/history/run-memory.ts";
+import { encodedRun } from "../raw-client.ts";
 import { seeded } from "../seeded.ts";
-
-const HEADER = { channel: 1, producer: 1, token: 0n, parameters: 0, flags: 0 };
 
 /** A run of one event of so many bytes, all of which are its number. */
 function run(raised: number, length: number): EventsFrame {
   const bytes = new Uint8Array(length).fill(raised);
-  return EventsFrame.at(encodeRun({ ...HEADER, raised }, [{ bytes, start: 0, end: length }]));
+  return EventsFrame.at(encodedRun({ channel: 1, producer: 1, raised }, bytes));
 }
 
 interface Kept {

@@ -1,8 +1,9 @@
 import { typeFromFbs } from "@jecho/shared/fbs";
-import { EventsFrame, encodeRun } from "@jecho/shared/internal";
+import { EventsFrame } from "@jecho/shared/internal";
 import type { LoggedRun, Retention } from "../../src/history/event-log.ts";
 import type { HistoryStore } from "../../src/history/store.ts";
 import type { Stored } from "../../src/history/stored.ts";
+import { encodedRun } from "../raw-client.ts";
 
 export const NAME = "winds/surface";
 export const TYPE = typeFromFbs("table Count { n: uint32; } root_type Count;");
@@ -17,12 +18,9 @@ export const retention: Retention = {
 
 /** A run as a gateway has stamped it. */
 export function runOf(seq: number, epoch: number, { count = 1, bytes = 24, by = "" } = {}): LoggedRun {
-  const events = Array.from({ length: count }, (_, i) => {
-    const event = new Uint8Array(bytes).fill(seq + i);
-    return { bytes: event, start: 0, end: event.byteLength };
-  });
-  const header = { channel: 1, producer: 1, raised: seq, token: TYPE.token, parameters: 0, flags: 0 };
-  const frame = EventsFrame.at(encodeRun(header, events));
+  const events = Array.from({ length: count }, (_, i) => new Uint8Array(bytes).fill(seq + i));
+  const header = { channel: 1, producer: 1, raised: seq, token: TYPE.token };
+  const frame = EventsFrame.at(encodedRun(header, ...events));
   frame.stamp(epoch, seq);
   return { frame, source: 5n, origin: 7n, by, at: 1000 * seq };
 }
