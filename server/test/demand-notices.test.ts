@@ -1,11 +1,10 @@
 import { createGateway } from "@jecho/server";
 import { encodeControl, joinFrames } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
-import { RawClient } from "./raw-client.ts";
+import { modulator, RawClient } from "./raw-client.ts";
 
 const NAMES = ["a", "b", "c"];
 const schema = new Uint8Array(0);
-const modulator = { source: "", parameters: "", key: "", objects: [], capabilities: [], compares: false };
 
 test("CHAN-6: what changes in one turn is told in one message, once for each channel", async () => {
   await using gateway = await createGateway();

@@ -1,8 +1,8 @@
 import type { Gateway } from "@jecho/server";
 import { FROM, type Outgoing, PROTOCOL, type SourcePlace } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
-import { installed, modulator, RawConsumer, RawProducer, start } from "./installing-rig.ts";
-import { RawClient } from "./raw-client.ts";
+import { installed, RawConsumer, RawProducer, start } from "./installing-rig.ts";
+import { modulator, RawClient } from "./raw-client.ts";
 
 const RAW = 70n;
 const MADE = (1n << 32n) + 7n;

@@ -12,7 +12,7 @@ import {
   PROTOCOL,
 } from "@jecho/shared/internal";
 import { expect, test, vi } from "vitest";
-import { encodedRun, RawClient } from "./raw-client.ts";
+import { encodedRun, modulator, RawClient } from "./raw-client.ts";
 
 const start = (options: GatewayOptions = {}): Promise<Gateway> => createGateway(options);
 
@@ -143,7 +143,6 @@ test("events of an endpoint that was closed, or of another's number, reach nobod
 test("MOE-7: a run of a derived channel is taken from no process that has not installed its modulator", async () => {
   await using gateway = await start();
   using consumer = await RawClient.connect(gateway);
-  const modulator = { source: "", parameters: "", key: "", objects: [], capabilities: [], compares: false };
   consumer.say({ kind: "OpenConsumer", request: 1, channel: "a", schema: NOTHING, modulator });
   const { channel: derived } = await consumer.next("ConsumerOpened");
   using thief = await RawClient.connect(gateway);
@@ -218,14 +217,6 @@ test("MOE-9, and quotas: what cannot be served is refused with a code", async ()
   using consumer = await RawClient.connect(gateway);
   producer.say({ kind: "OpenProducer", request: 1, channel: "a", schema: NOTHING, modulates: false });
   await producer.next("ProducerOpened");
-  const modulator = {
-    source: "export default class {}",
-    parameters: "null",
-    key: "",
-    objects: [],
-    capabilities: [],
-    compares: false,
-  };
   const open = (request: number, channel: string, key: string): void =>
     consumer.say({
       kind: "OpenConsumer",
@@ -255,15 +246,8 @@ test("OBJ-4: only the connection with the master copy may update a shared object
   using owner = await RawClient.connect(gateway);
   using other = await RawClient.connect(gateway);
   const objects = [{ name: "view", object: "o1", version: 1, state: "{}", lazy: false }];
-  const modulator = {
-    source: "export default class {}",
-    parameters: "null",
-    key: "",
-    objects,
-    capabilities: [],
-    compares: false,
-  };
-  owner.say({ kind: "OpenConsumer", request: 1, channel: "a", schema: NOTHING, modulator });
+  const opening = { kind: "OpenConsumer", request: 1, channel: "a", schema: NOTHING } as const;
+  owner.say({ ...opening, modulator: { ...modulator, objects } });
   await owner.next("ConsumerOpened");
   other.say({ kind: "ObjectUpdate", object: "o1", version: 9, state: "{}" });
   expect(await other.next("Fault")).toMatchObject({ code: 4540 });
@@ -376,15 +360,8 @@ test("GATEWAY_STOPPING: a gateway that closes tells its clients to come back", a
 test("CHAN-2: a channel that nobody could open is not there", async () => {
   await using gateway = await start();
   using client = await RawClient.connect(gateway);
-  const modulator = {
-    source: "x".repeat(300 * 1024),
-    parameters: "null",
-    key: "",
-    objects: [],
-    capabilities: [],
-    compares: false,
-  };
-  client.say({ kind: "OpenConsumer", request: 1, channel: "a", schema: NOTHING, modulator });
+  const opening = { kind: "OpenConsumer", request: 1, channel: "a", schema: NOTHING } as const;
+  client.say({ ...opening, modulator: { ...modulator, source: "x".repeat(300 * 1024) } });
   await client.next("Refused");
   expect(gateway.stats()).toMatchObject({ channels: 0 });
 });

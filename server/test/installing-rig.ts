@@ -2,20 +2,12 @@ import { createGateway, type Gateway, type GatewayOptions } from "@jecho/server"
 import { ERRORS } from "@jecho/shared";
 import type { Frame, OpenConsumer, OpenProducer, Outgoing } from "@jecho/shared/internal";
 import { expect } from "vitest";
-import { encodedRun, RawClient } from "./raw-client.ts";
+import { encodedRun, modulator, RawClient } from "./raw-client.ts";
 
 type Kind<K extends Frame["kind"]> = Extract<Frame, { kind: K }>;
 export type Install = Kind<"Install">;
 
 export const schema = new Uint8Array(0);
-export const modulator = {
-  source: "",
-  parameters: "",
-  key: "",
-  objects: [],
-  capabilities: [],
-  compares: false,
-};
 const OPEN_PRODUCER = { kind: "OpenProducer", request: 1, channel: "a", schema, modulates: true } as const;
 const OPEN_CONSUMER = { kind: "OpenConsumer", request: 1, channel: "a", schema, modulator } as const;
 const AT = { producer: 0, gateway: 1, consumer: 2, nowhere: 3 } as const;

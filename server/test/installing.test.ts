@@ -2,17 +2,8 @@ import { createGateway } from "@jecho/server";
 import { ERRORS } from "@jecho/shared";
 import { FROM, type Outgoing } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
-import {
-  installed,
-  modulator,
-  placed,
-  RawConsumer,
-  RawProducer,
-  removed,
-  schema,
-  start,
-} from "./installing-rig.ts";
-import { RawClient } from "./raw-client.ts";
+import { installed, placed, RawConsumer, RawProducer, removed, schema, start } from "./installing-rig.ts";
+import { modulator, RawClient } from "./raw-client.ts";
 
 const [FAILED] = ERRORS.MODULATOR_FAILED;
 const [MISSING] = ERRORS.SERVICE_MISSING;

@@ -3,12 +3,11 @@ import { ERRORS, type ErrorCode, encodeEvent } from "@jecho/shared";
 import { typeFromFbs } from "@jecho/shared/fbs";
 import { FROM, type Outgoing, PROTOCOL, type SharedState, tokenOf } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
-import { encodedRun, RawClient } from "./raw-client.ts";
+import { encodedRun, modulator, RawClient } from "./raw-client.ts";
 
 const schema = new Uint8Array(0);
 const consumer = { kind: "OpenConsumer", request: 1, channel: "a", schema } as const;
 const producer = { kind: "OpenProducer", request: 1, channel: "a", schema } as const;
-const modulator = { source: "", parameters: "", key: "", objects: [], capabilities: [], compares: false };
 
 async function refuses(client: RawClient, opening: Outgoing, code: ErrorCode): Promise<void> {
   client.say(opening);

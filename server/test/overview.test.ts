@@ -1,7 +1,7 @@
 import { createGateway } from "@jecho/server";
 import { ERRORS } from "@jecho/shared";
 import { expect, test } from "vitest";
-import { encodedRun, RawClient } from "./raw-client.ts";
+import { encodedRun, modulator, RawClient } from "./raw-client.ts";
 
 const NOTHING = new Uint8Array(0);
 const channel = "a";
@@ -12,15 +12,8 @@ test("RIGHT-11: a process that does not answer what its modulators use keeps no 
   mute.say({ kind: "OpenProducer", request: 1, channel, schema: NOTHING, modulates: true });
   await mute.next("ProducerOpened");
   using consumer = await RawClient.connect(gateway);
-  const modulator = {
-    source: "text",
-    parameters: "",
-    key: "",
-    objects: [],
-    capabilities: [],
-    compares: false,
-  };
-  consumer.say({ kind: "OpenConsumer", request: 1, channel, schema: NOTHING, modulator });
+  const opening = { kind: "OpenConsumer", request: 1, channel, schema: NOTHING } as const;
+  consumer.say({ ...opening, modulator: { ...modulator, source: "text" } });
   const { request, derived } = await mute.next("Install");
   mute.say({ kind: "Installed", request, derived });
   await consumer.next("ConsumerOpened");

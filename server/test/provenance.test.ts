@@ -3,13 +3,12 @@ import { ERRORS } from "@jecho/shared";
 import type { Position } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import { RawConsumer, RawProducer, start } from "./installing-rig.ts";
-import { encodedRun, RawClient } from "./raw-client.ts";
+import { encodedRun, modulator, RawClient } from "./raw-client.ts";
 
 const NONE = new Uint8Array(0);
 
 /** Opens a consumer with a modulator. @returns the derived channel's number */
 async function open(client: RawClient): Promise<number> {
-  const modulator = { source: "", parameters: "", key: "", objects: [], capabilities: [], compares: false };
   client.say({ kind: "OpenConsumer", request: 1, channel: "a", modulator });
   const { channel } = await client.next("ConsumerOpened");
   return channel;

@@ -11,6 +11,16 @@ import {
   SUBPROTOCOL,
 } from "@jecho/shared/internal";
 
+/** A modulator of which nothing is said. */
+export const modulator = {
+  source: "",
+  parameters: "",
+  key: "",
+  objects: [],
+  capabilities: [],
+  compares: false,
+};
+
 /** A run of these events; default: of one of 8 bytes. @param header what is not said is 0 */
 export function encodedRun(
   header: Pick<RunHeader, "channel" | "producer" | "raised"> & Partial<RunHeader>,

@@ -4,10 +4,9 @@ import { join } from "node:path";
 import { createGateway, type Gateway } from "@jecho/server";
 import { encodeControl, FROM } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
-import { encodedRun, RawClient } from "./raw-client.ts";
+import { encodedRun, modulator, RawClient } from "./raw-client.ts";
 
 const schema = new Uint8Array(0);
-const modulator = { source: "", parameters: "", key: "", objects: [], capabilities: [], compares: false };
 const history = { events: 100, seconds: 0, latest: false, onDemand: true, durable: false };
 const OPENING = { kind: "OpenConsumer", request: 1, channel: "a", schema, modulator } as const;
 const EVENTS = 3;

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import type { Gateway, GatewayOptions } from "@jecho/server";
 import { FROM, type OpenConsumer, type Outgoing, PROTOCOL } from "@jecho/shared/internal";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { modulator, RawProducer, schema, start } from "./installing-rig.ts";
-import { encodedRun, RawClient } from "./raw-client.ts";
+import { RawProducer, schema, start } from "./installing-rig.ts";
+import { encodedRun, modulator, RawClient } from "./raw-client.ts";
 
 const RAW = 70n;
 const MADE = (1n << 32n) + 7n;

@@ -9,17 +9,10 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { AuditLog } from "../../src/access/audit-log.ts";
 import { Subject } from "../../src/access/subject.ts";
 import type { ClientConnection } from "../../src/connections/client-connection.ts";
-import { RawClient } from "../raw-client.ts";
+import { modulator, RawClient } from "../raw-client.ts";
 
 const { signing, checking } = await createTokenKeys();
-const modulator = {
-  source: "controls",
-  parameters: "",
-  key: "",
-  objects: [],
-  capabilities: [],
-  compares: false,
-};
+const controlling = { ...modulator, source: "controls" };
 
 interface Line {
   readonly time: string;
@@ -60,7 +53,7 @@ test("the audit log says who came, was refused, and did what takes more than to 
     using client = await RawClient.connect(gateway, token);
     client.say({ kind: "OpenConsumer", request: 1, channel: "a" });
     await client.next("ConsumerOpened");
-    client.say({ kind: "OpenConsumer", request: 2, channel: "a", modulator });
+    client.say({ kind: "OpenConsumer", request: 2, channel: "a", modulator: controlling });
     await client.next("ConsumerOpened");
     client.say({ kind: "OpenProducer", request: 3, channel: "a" });
     await client.next("Refused");
@@ -166,7 +159,7 @@ test("row 56: names of megabytes, names with line breaks and many objects make l
     using eve = await RawClient.connect(gateway, token);
     for (const channel of names) eve.say({ kind: "OpenConsumer", request: 1, channel });
     for (const subject of names) eve.say({ kind: "Kick", request: 1, subject });
-    eve.say({ kind: "OpenConsumer", request: 2, channel: "a", modulator: { ...modulator, objects } });
+    eve.say({ kind: "OpenConsumer", request: 2, channel: "a", modulator: { ...controlling, objects } });
     await eve.next("ConsumerOpened");
   });
   expect(text.length).toBeLessThan(16 << 10);
@@ -255,7 +248,7 @@ test("each deed stands there, however many objects come along, and though no rig
       kind: "OpenConsumer",
       request: 2,
       channel: "a",
-      modulator: { ...modulator, objects },
+      modulator: { ...controlling, objects },
       as: "hot",
     });
     await eve.next("ConsumerOpened");
