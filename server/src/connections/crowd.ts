@@ -1,19 +1,6 @@
 import type { JechoError } from "@jecho/shared";
-import type { GatewayLimits } from "../gateway/gateway-limits.ts";
+import type { KnownLimits } from "../gateway/gateway-limits.ts";
 import { LimitReached } from "../gateway/limit-reached.ts";
-
-type CrowdLimits = Required<
-  Pick<
-    GatewayLimits,
-    | "connections"
-    | "connectionsPerAddress"
-    | "connectionsPerSubject"
-    | "framesPerSecond"
-    | "bytesPerSecond"
-    | "blockMs"
-    | "keptBytes"
-  >
->;
 
 /** Bytes counted for a producer, a consumer, a shared object or a copy of one, besides its own data; and for a channel. */
 export const ENDPOINT_BYTES = 1 << 10;
@@ -41,7 +28,7 @@ export class Party {
   visitors = 0;
   /** Bytes kept for them, also while none is connected. */
   keptBytes = 0;
-  readonly #limits: CrowdLimits;
+  readonly #limits: KnownLimits;
   readonly #of: string;
   #frames: number;
   #bytes: number;
@@ -51,7 +38,7 @@ export class Party {
   #suspendedMs = 0;
 
   /** @param of its name in messages */
-  constructor(limits: CrowdLimits, of: string) {
+  constructor(limits: KnownLimits, of: string) {
     this.#limits = limits;
     this.#of = of;
     this.#frames = BURST_SECONDS * limits.framesPerSecond;
@@ -125,7 +112,7 @@ export class Party {
 
 /** The parties of one kind, by their names. */
 class Parties {
-  readonly #limits: CrowdLimits;
+  readonly #limits: KnownLimits;
   readonly #of: string;
   readonly #limit: "connectionsPerAddress" | "connectionsPerSubject";
   readonly #most: number;
@@ -133,7 +120,7 @@ class Parties {
   /** When a party lost its last connection, by `performance.now()`, oldest first. */
   readonly #left = new Map<string, number>();
 
-  constructor(limits: CrowdLimits, of: string, limit: "connectionsPerAddress" | "connectionsPerSubject") {
+  constructor(limits: KnownLimits, of: string, limit: "connectionsPerAddress" | "connectionsPerSubject") {
     this.#limits = limits;
     this.#of = of;
     this.#limit = limit;
@@ -187,7 +174,7 @@ export class Crowd {
   readonly #subjects: Parties;
   #all = 0;
 
-  constructor(limits: CrowdLimits) {
+  constructor(limits: KnownLimits) {
     this.#most = limits.connections;
     this.#addresses = new Parties(limits, "an address", "connectionsPerAddress");
     this.#subjects = new Parties(limits, "a subject", "connectionsPerSubject");

@@ -18,9 +18,10 @@ import { ANYBODY, type Subject } from "../access/subject.ts";
 import type { AllGateways, PartOfAnswer } from "../cluster/answers.ts";
 import type { ClientConnection } from "../connections/client-connection.ts";
 import type { Portions } from "../connections/portions.ts";
+import type { KnownLimits } from "../gateway/gateway-limits.ts";
 import type { Handovers } from "../management/handovers.ts";
 import type { NameServer } from "../management/name-server.ts";
-import { GatewayOpenings, type OpeningLimits } from "../management/openings.ts";
+import { GatewayOpenings } from "../management/openings.ts";
 import type { Overviews } from "../management/overview.ts";
 import { reasonSaid } from "../management/said.ts";
 import type { SharedObjects } from "../objects/shared-objects.ts";
@@ -29,7 +30,7 @@ import type { Gathering } from "./gathering.ts";
 import { Intake } from "./intake.ts";
 
 /** Parts of a gateway that act on frames, and settings. */
-export interface DispatcherParts extends OpeningLimits {
+export interface DispatcherParts {
   readonly names: NameServer;
   readonly objects: SharedObjects;
   readonly acknowledgements: Acknowledgements;
@@ -43,7 +44,7 @@ export interface DispatcherParts extends OpeningLimits {
   readonly heartbeatMs: number;
   /** The gateway's. */
   readonly identity: string;
-  readonly limitBytes: number;
+  readonly limits: KnownLimits;
   /** Token of the gateway's own process for modulators; undefined where there is none. */
   readonly modulatingToken: string | undefined;
 }
@@ -59,7 +60,7 @@ export class Dispatcher {
 
   constructor(parts: DispatcherParts) {
     this.#parts = parts;
-    this.#openings = new GatewayOpenings(parts.names, parts.objects, parts.portions, parts);
+    this.#openings = new GatewayOpenings(parts.names, parts.objects, parts.portions, parts.limits);
     this.#intake = new Intake(parts.names, parts.acknowledgements);
   }
 
@@ -247,7 +248,8 @@ export class Dispatcher {
   }
 
   #sendWelcome(connection: ClientConnection): void {
-    const { identity: gateway, heartbeatMs, limitBytes } = this.#parts;
+    const { identity: gateway, heartbeatMs, limits } = this.#parts;
+    const { limitBytes } = limits;
     connection.send({ kind: "Welcome", gateway, heartbeatMs, limitBytes, now: Date.now() });
   }
 

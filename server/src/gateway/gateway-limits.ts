@@ -66,6 +66,9 @@ export interface GatewayLimits {
   readonly historyTotalBytes?: number;
 }
 
+/** All limits of a gateway, each said. */
+export type KnownLimits = Required<GatewayLimits>;
+
 /** Counts of what a gateway has at present. */
 export interface GatewayStats {
   /** Connections of clients, whether they have said Hello or not. */
@@ -86,7 +89,7 @@ export interface GatewayStats {
   readonly gateways: number;
 }
 
-export const DEFAULT_LIMITS: Required<GatewayLimits> = {
+export const DEFAULT_LIMITS: KnownLimits = {
   limitBytes: 16 << 20,
   connections: 100_000,
   connectionsPerAddress: 20_000,
@@ -113,9 +116,9 @@ export const DEFAULT_LIMITS: Required<GatewayLimits> = {
 };
 
 /** All limits: the defaults where nothing else is given. */
-export function limitsOf(options: GatewayLimits): Required<GatewayLimits> {
+export function limitsOf(options: GatewayLimits): KnownLimits {
   const limits: Record<string, number> = { ...DEFAULT_LIMITS };
   for (const name in DEFAULT_LIMITS)
     limits[name] = options[name as keyof GatewayLimits] ?? (limits[name] as number);
-  return limits as unknown as Required<GatewayLimits>;
+  return limits as unknown as KnownLimits;
 }

@@ -183,7 +183,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
   const modulatingToken =
     options.modulating === undefined ? undefined : randomBytes(24).toString("base64url");
   const dispatcher = new Dispatcher({
-    ...limits,
+    limits,
     names,
     objects,
     acknowledgements,

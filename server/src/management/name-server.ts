@@ -12,7 +12,7 @@ import type { Acknowledgements } from "../delivery/acknowledgements.ts";
 import { Channel, type ChannelOwner } from "../delivery/channel.ts";
 import { DemandNotices } from "../delivery/demand.ts";
 import type { Gathering } from "../delivery/gathering.ts";
-import type { GatewayLimits, GatewayStats } from "../gateway/gateway-limits.ts";
+import type { GatewayStats, KnownLimits } from "../gateway/gateway-limits.ts";
 import { LimitReached } from "../gateway/limit-reached.ts";
 import type { EventLog } from "../history/event-log.ts";
 import { HistoryBudget } from "../history/history.ts";
@@ -28,20 +28,13 @@ import type { GatewayProducer } from "./producers.ts";
 import { TypeRegistry } from "./types.ts";
 import { Unanswered } from "./unanswered.ts";
 
-export type NameLimits = Required<
-  Pick<
-    GatewayLimits,
-    "channels" | "namesPerChannel" | "typesPerChannel" | "schemaBytes" | "historyTotalBytes" | "blockMs"
-  >
->;
-
 /** Time that modulators wait for the modulating process to come back before consumers run them for themselves. */
 const MODULATING_RETURN_MS = 10_000;
 
 /** Maps names to channel managers, and numbers to channels and producers. Names are the user's part: all of them live at this server. */
 export class NameServer {
   readonly keeping: Keeping;
-  readonly limits: NameLimits;
+  readonly limits: KnownLimits;
   readonly counts: GatewayCounts;
   readonly owners: ChannelOwners;
   readonly processes = new Processes();
@@ -81,7 +74,7 @@ export class NameServer {
     acknowledgements: Acknowledgements,
     gathering: Gathering,
     keeping: Omit<Keeping, "budget">,
-    limits: NameLimits,
+    limits: KnownLimits,
     owners: ChannelOwners,
     counts: GatewayCounts,
     { installTimeoutMs, requestTimeoutMs }: { installTimeoutMs: number; requestTimeoutMs: number },

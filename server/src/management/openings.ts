@@ -19,7 +19,7 @@ import type { Portions } from "../connections/portions.ts";
 import type { Channel } from "../delivery/channel.ts";
 import type { QueuePolicy } from "../delivery/listener.ts";
 import type { WhenFull } from "../delivery/run-queue.ts";
-import type { GatewayLimits } from "../gateway/gateway-limits.ts";
+import type { KnownLimits } from "../gateway/gateway-limits.ts";
 import { LimitReached } from "../gateway/limit-reached.ts";
 import { retentionOf } from "../history/event-log.ts";
 import type { History } from "../history/history.ts";
@@ -30,18 +30,6 @@ import { type ConsumerPlace, type ConsumerTerms, GatewayConsumer } from "./consu
 import { comparedAs, type DerivedChannel } from "./derived-channel.ts";
 import type { NameServer } from "./name-server.ts";
 import { GatewayProducer } from "./producers.ts";
-
-export type OpeningLimits = Required<
-  Pick<
-    GatewayLimits,
-    | "modulatorsPerConnection"
-    | "modulatorsInARow"
-    | "modulatorLength"
-    | "labelLength"
-    | "endpointsPerConnection"
-    | "consumerQueueBytes"
-  >
->;
 
 /** Longest name of a field, in characters. */
 const MAX_KEY_LENGTH = 256;
@@ -65,10 +53,10 @@ export class GatewayOpenings {
   readonly #names: NameServer;
   readonly #objects: SharedObjects;
   readonly #portions: Portions;
-  readonly #limits: OpeningLimits;
+  readonly #limits: KnownLimits;
   readonly #usual: ConsumerTerms;
 
-  constructor(names: NameServer, objects: SharedObjects, portions: Portions, limits: OpeningLimits) {
+  constructor(names: NameServer, objects: SharedObjects, portions: Portions, limits: KnownLimits) {
     this.#names = names;
     this.#objects = objects;
     this.#portions = portions;

@@ -1,11 +1,11 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
-import type { GatewayLimits, GatewayStats } from "../gateway/gateway-limits.ts";
+import type { GatewayLimits, GatewayStats, KnownLimits } from "../gateway/gateway-limits.ts";
 import type { GatewayCounts } from "./gateway-counts.ts";
 
 /** The parts of a gateway that metrics read. */
 export interface Measured {
   readonly counts: GatewayCounts;
-  readonly limits: Required<GatewayLimits>;
+  readonly limits: KnownLimits;
   readonly stats: () => GatewayStats;
   /** The reason why the gateway takes nobody at present; undefined where it does. */
   readonly whyNotReady: () => string | undefined;

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { Crowd, Party } from "../../src/connections/crowd.ts";
+import type { KnownLimits } from "../../src/gateway/gateway-limits.ts";
 
 const limits = {
   connections: 100,
@@ -9,7 +10,7 @@ const limits = {
   bytesPerSecond: 100,
   blockMs: 1000,
   keptBytes: 1000,
-};
+} as KnownLimits;
 
 test("CON-8: ten seconds' worth may come at once, and more as time goes on", () => {
   const party = new Party(limits, "an address");
