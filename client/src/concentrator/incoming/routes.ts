@@ -23,9 +23,6 @@ const NOBODY: readonly ConsumerEndpoint[] = [];
 class Route {
   /** The consumer, where there is exactly one, as most channels have: reading it needs no list. */
   only: ConsumerEndpoint | undefined;
-  /** Key of the newest run's source, which is at hand; others need a look-up. */
-  #newestKey = -1;
-  #newest: Origin | undefined;
   #consumers = NOBODY;
   /** Consumers of the channel that are being sent the past, under numbers of their own. */
   replaying = NOBODY;
@@ -44,22 +41,11 @@ class Route {
   }
 
   originOf(producer: number, urgent: boolean): Origin | undefined {
-    const key = keyOf(producer, urgent);
-    if (key === this.#newestKey) return this.#newest;
-    const origin = this.#origins.get(key);
-    if (origin !== undefined) this.#hear(key, origin);
-    return origin;
+    return this.#origins.get(keyOf(producer, urgent));
   }
 
   setOrigin(producer: number, urgent: boolean, origin: Origin): void {
-    const key = keyOf(producer, urgent);
-    this.#origins.set(key, origin);
-    this.#hear(key, origin);
-  }
-
-  #hear(key: number, origin: Origin): void {
-    this.#newestKey = key;
-    this.#newest = origin;
+    this.#origins.set(keyOf(producer, urgent), origin);
   }
 }
 
