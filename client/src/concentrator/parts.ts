@@ -122,9 +122,6 @@ export function assemble(
   const synchronous = new SynchronousEvents();
   const routes = new Routes();
   const reception = new Reception(routes, synchronous, {
-    onTaken: (...taken) => production.parts?.feeds.take(...taken),
-    onDropped: (...dropped) => production.parts?.feeds.dropped(...dropped),
-    onPlaced: (...placed) => production.parts?.feeds.placed(...placed),
     onNamed,
     onHandled: ({ channel, seq }, i, { consumers, failed, message }) =>
       link.send({ kind: "Ack", channel, seq: seq + i, consumers, failed, message }),

@@ -8,7 +8,13 @@ import {
   sliceRun,
 } from "@jecho/shared/internal";
 import { allRecovered, type Recovery, WHOLE } from "../concentrator/endpoints/asked-past.ts";
-import { ConsumerEndpoint, type PortEnd, type StateIndexes } from "../concentrator/endpoints/endpoint.ts";
+import {
+  ConsumerEndpoint,
+  type InputTaker,
+  type PortEnd,
+  RAW,
+  type StateIndexes,
+} from "../concentrator/endpoints/endpoint.ts";
 import type { CountedPlace } from "../concentrator/incoming/reception.ts";
 import type { Counting } from "../concentrator/incoming/routes.ts";
 import type { SynchronousEvents } from "../concentrator/incoming/synchronous.ts";
@@ -136,17 +142,14 @@ export class Feeds {
   }
 
   #newEntry(channel: string, feedName: string, feed: FeedTable, tracker: Tracker): ConsumerEndpoint {
-    const asked = {
-      endpoint: 0,
-      channel,
-      schema: new Uint8Array(0),
-      modulator: undefined,
-      queue: { whenFull: 0, limitBytes: 0 },
-      label: "",
-      as: "",
-      from: undefined,
+    const taker: InputTaker = {
+      take: (...taken) => this.#take(entry, ...taken),
+      placed: (...placed) => this.#placed(feedName, ...placed),
+      dropped: events => this.#dropped(feedName, events),
     };
-    return new ConsumerEndpoint(asked, NOBODYS, this.#indexes, tracker, feed, feedName);
+    const asked = { ...RAW, channel };
+    const entry = new ConsumerEndpoint(asked, NOBODYS, this.#indexes, tracker, taker, feed, feedName);
+    return entry;
   }
 
   /** The gateway feeds it. @param recovery of one that was open before */
@@ -199,12 +202,8 @@ export class Feeds {
     else this.#had.delete(base);
   }
 
-  /**
-   * A run came for it, of which the events before `first` were had before.
-   *
-   * @param missing so many events before the run never came
-   */
-  take(
+  /** See `InputTaker.take`. */
+  #take(
     entry: ConsumerEndpoint,
     frame: EventsFrame,
     first: number,
@@ -236,13 +235,13 @@ export class Feeds {
   }
 
   /** Input of modulators here was dropped: so the output made of it is missing. */
-  dropped({ feedName }: ConsumerEndpoint, events: number): void {
+  #dropped(feedName: string, events: number): void {
     for (const { number } of this.#modulation.installed.madeOf(feedName).keys())
       this.#events.dropped(number, events);
   }
 
   /** See `InputTaker.placed`. A modulator that is less far than the place's stretch lacks what is before that, whatever the feed has had. */
-  placed({ feedName }: ConsumerEndpoint, at: CountedPlace, missing: number): void {
+  #placed(feedName: string, at: CountedPlace, missing: number): void {
     if (!this.#feeds.has(feedName)) return;
     const of = stretchOf(at, missing);
     this.#begin(feedName, at.producer, of.source as TrackedSource, of.through - missing, of.through);

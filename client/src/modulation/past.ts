@@ -14,6 +14,7 @@ import {
   type OwnPast,
   type PastEnd,
   type PortEnd,
+  RAW,
   type StateIndexes,
 } from "../concentrator/endpoints/endpoint.ts";
 import type { CountedPlace, Reception } from "../concentrator/incoming/reception.ts";
@@ -123,23 +124,13 @@ export class Past implements InputTaker, OwnPast {
     this.#events = events;
     const places = consumer.tracker.places();
     this.isOwed = places.some(({ origin }) => origin !== 0n);
-    const asked = {
-      endpoint: 0,
-      channel: consumer.channel,
-      schema: new Uint8Array(0),
-      modulator: undefined,
-      queue: { whenFull: 0, limitBytes: 0 },
-      label: "",
-      as: "",
-      from: this.isOwed ? undefined : consumer.from,
-    };
+    const asked = { ...RAW, channel: consumer.channel, from: this.isOwed ? undefined : consumer.from };
     const listener = { notify: (notice: PortNotice) => this.#noticed(notice), receive: () => {} };
     const end: PortEnd = { endpoints: new NumberTable(), listener };
     const tracker = new Tracker();
     if (this.isOwed) tracker.inherit(places.map(rawPlace), consumer.tracker.sinceMs);
     for (const { source, through } of tracker.origins()) this.#reach(source, through);
-    this.#entry = new ConsumerEndpoint(asked, end, parts.indexes, tracker);
-    this.#entry.taker = this;
+    this.#entry = new ConsumerEndpoint(asked, end, parts.indexes, tracker, this);
   }
 
   begin(): void {

@@ -38,8 +38,8 @@ test("PROV-2: a position that a feed is told accounts for its own stretch, and f
   const source = { id: 7n, urgent: false, name: "7" } as TrackedSource;
   const origin = { id: 8n, urgent: false, name: "8" } as TrackedSource;
   const at = { producer: 4, raised: 15, after: 10, through: 12, agoMs: 0 };
-  feeds.placed(feed, { ...at, of: { source, origin } }, 0);
-  feeds.placed(feed, { ...at, of: { source: origin, origin: undefined } }, 0);
+  feed.taker?.placed({ ...at, of: { source, origin } }, 0);
+  feed.taker?.placed({ ...at, of: { source: origin, origin: undefined } }, 0);
   expect(seen.map(({ source, after, through }) => [source, after, through])).toEqual([
     [origin, 10, 12],
     [origin, 15, 15],

@@ -1,16 +1,17 @@
 import type { Value } from "@jecho/modulators";
 import type { Offer } from "@jecho/modulators/internal";
 import { type JechoError, splitName } from "@jecho/shared";
-import type {
-  EventsFrame,
-  Feed,
-  HeldPlace,
-  History,
-  Modulator,
-  NumberTable,
-  OpenConsumer,
-  Place,
-  Queue,
+import {
+  type EventsFrame,
+  type Feed,
+  type HeldPlace,
+  type History,
+  type Modulator,
+  type NumberTable,
+  type OpenConsumer,
+  type Place,
+  type Queue,
+  WHEN_FULL,
 } from "@jecho/shared/internal";
 import type { ControlRequest, PortListener } from "../../places/port.ts";
 import { Postponed } from "../incoming/postponed.ts";
@@ -45,6 +46,8 @@ export interface InputTaker {
   take(frame: EventsFrame, first: number, of: Counting | undefined, missing: number): void;
   /** The fate of a source's events up to this place is known. @param missing so many of them never came */
   placed(at: CountedPlace, missing: number): void;
+  /** Input was dropped: this process was too slow. Default: what is missing says it. */
+  dropped?(events: number): void;
 }
 
 /** The place of a derived source behind which its channel's output is a consumer's; without a source for what nobody counts. */
@@ -89,6 +92,17 @@ export interface StateIndexes {
 }
 
 type Request<Is extends ControlRequest["is"]> = Omit<Extract<ControlRequest, { is: Is }>, "is">;
+
+/** The request of a consumer of raw events that is no application's. */
+export const RAW = {
+  endpoint: 0,
+  schema: new Uint8Array(0),
+  modulator: undefined,
+  queue: { whenFull: WHEN_FULL["drop-oldest"], limitBytes: 0 },
+  label: "",
+  as: "",
+  from: undefined,
+} as const;
 
 /** Token of all untyped channels: one object in one place in memory. */
 const UNTYPED = 0n;
@@ -227,8 +241,8 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
   /** The consumer's beginning when it is opened first; a time in it is of this machine's clock. */
   readonly from: Place | undefined;
   modulator: Modulator | undefined;
-  /** Takes the consumer's events instead of an application; undefined for a feed of modulators. */
-  taker: InputTaker | undefined;
+  /** Takes the consumer's events instead of an application. */
+  readonly taker: InputTaker | undefined;
   /** The consumer's past while this process makes it; all other events wait for it. */
   past: OwnPast | undefined;
   /** Holds the next modulator's output while the present one still owes events. */
@@ -258,13 +272,15 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
     port: PortEnd,
     indexes: StateIndexes,
     tracker = new Tracker(),
-    feed: Feed | undefined = undefined,
+    taker?: InputTaker,
+    feed?: Feed,
     feedName = "",
   ) {
     super(NEW, port, request.endpoint);
     const { channel, schema, modulator, queue, label, as, from } = request;
     this.feed = feed;
     this.tracker = tracker;
+    this.taker = taker;
     this.feedName = feedName;
     this.channel = channel;
     this.schema = schema;
@@ -293,7 +309,7 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
 
   /** Whether an application takes the consumer's events. */
   get isApplications(): boolean {
-    return this.feed === undefined && this.taker === undefined;
+    return this.taker === undefined;
   }
 
   /** The consumer's place, for another device to go on there. @param consumer its number at the gateway */

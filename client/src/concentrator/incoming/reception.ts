@@ -10,27 +10,11 @@ import { TrackedSource } from "./tracking.ts";
 
 export interface ReceptionEvents {
   /**
-   * A run for modulators that run here in a producer's stead, from its event `first` on.
-   *
-   * @param missing number of events before it that never came
-   */
-  onTaken(
-    entry: ConsumerEndpoint,
-    frame: EventsFrame,
-    first: number,
-    of: Counting | undefined,
-    missing: number,
-  ): void;
-  /** See `InputTaker.placed`. */
-  onPlaced(entry: ConsumerEndpoint, at: CountedPlace, missing: number): void;
-  /**
    * The subject of a producer's token is known; "" where it is not.
    *
    * @param replay the number of a replay in which alone that holds, or 0
    */
   onNamed(replay: number, producer: number, name: string): void;
-  /** Input of modulators here was dropped: this process was too slow. */
-  onDropped(entry: ConsumerEndpoint, events: number): void;
   /** All consumers here have handled an event of a synchronous run from elsewhere. */
   onHandled(frame: EventsFrame, i: number, outcome: Outcome): void;
 }
@@ -135,8 +119,7 @@ export class Reception {
         nameSource(entry, isUnmade ? 0 : producer, of, isUnmade ? 0 : raised, known, true);
       return this.#missing(entry, missing);
     }
-    if (entry.taker !== undefined) entry.taker.placed(at, missing);
-    else this.#events.onPlaced(entry, at, missing);
+    entry.taker?.placed(at, missing);
   }
 
   /** A modulator here begins to make this channel of a further source. */
@@ -167,7 +150,7 @@ export class Reception {
   dropped(channel: number, events: number): void {
     for (const entry of this.#routes.get(channel)?.consumers ?? NOBODY)
       if (entry.isApplications) entry.dropped += events;
-      else if (entry.feed !== undefined) this.#events.onDropped(entry, events);
+      else entry.taker?.dropped?.(events);
   }
 
   /** A run has come from the gateway. */
@@ -308,8 +291,7 @@ export class Reception {
     if (entry.isApplications) {
       if (of !== undefined) nameSource(entry, frame.producer, of, frame.raised + had - 1, frame.after);
       entry.listener.receive(entry.id, frame, had);
-    } else if (entry.taker !== undefined) entry.taker.take(frame, had, of, missing);
-    else this.#events.onTaken(entry, frame, had, of, missing);
+    } else entry.taker?.take(frame, had, of, missing);
   }
 
   #checkRestart(entry: ConsumerEndpoint): void {

@@ -4,6 +4,7 @@ import {
   ConsumerEndpoint,
   type Endpoint,
   type PortEnd,
+  RAW,
 } from "../../../src/concentrator/endpoints/endpoint.ts";
 import { EndpointIndex } from "../../../src/concentrator/endpoints/endpoint-index.ts";
 import { NEW } from "../../../src/concentrator/endpoints/endpoint-states.ts";
@@ -33,22 +34,10 @@ export function askedConsumer(from?: Place) {
   };
   const routes = new Routes();
   const reception = new Reception(routes, {} as SynchronousEvents, {
-    onTaken: never,
-    onDropped: never,
-    onPlaced: never,
     onNamed: () => {},
     onHandled: never,
   });
-  const request = {
-    endpoint: 1,
-    channel: "a",
-    schema: new Uint8Array(0),
-    modulator: undefined,
-    queue: { whenFull: 0, limitBytes: 0 },
-    label: "",
-    as: "",
-    from,
-  };
+  const request = { ...RAW, endpoint: 1, channel: "a", from };
   const consumer = new ConsumerEndpoint(request, port, new EndpointIndex(routes));
   consumer.become({ is: "asked", awaits: { request: 1 }, after: NEW });
   return { routes, reception, consumer, received, places, missed: () => missing };
