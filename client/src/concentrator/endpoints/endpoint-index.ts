@@ -10,15 +10,13 @@ import {
 import {
   AWAY,
   type ConsumerState,
-  type CopyState,
   comingOf,
+  type EndpointState,
   type OpenConsumerState,
   type ProducerState,
 } from "./endpoint-states.ts";
 
 const ARE_AWAY = ["away", "resting", "retrying"];
-
-type EndpointState = ProducerState | ConsumerState | CopyState;
 
 /** An index that follows the states of consumers. */
 export interface ConsumerIndexes {

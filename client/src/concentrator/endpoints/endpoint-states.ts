@@ -124,6 +124,7 @@ export type ConsumerState =
   | Retrying<Away | Resting>
   | OpenConsumerState
   | Gone;
+export type EndpointState = ProducerState | CopyState | ConsumerState;
 
 /** The states that may follow each state. */
 export type Transitions<State extends { readonly is: string }> = Readonly<
@@ -164,11 +165,7 @@ export const CONSUMER_TRANSITIONS: Transitions<ConsumerState> = {
 };
 
 /** The state that an endpoint goes back to where the connection breaks while it is asked for; undefined where it need not be asked for. */
-export function askedAfter(state: ProducerState | CopyState): New | Away | undefined;
-export function askedAfter(state: ConsumerState): New | Away | Resting | undefined;
-export function askedAfter(
-  state: ConsumerState | ProducerState | CopyState,
-): New | Away | Resting | undefined {
+export function askedAfter(state: EndpointState): New | Away | Resting | undefined {
   switch (state.is) {
     case "new":
     case "away":

@@ -26,6 +26,7 @@ import {
   type ConsumerState,
   type CopyState,
   comingOf,
+  type EndpointState,
   type LiveCopy,
   NEW,
   type OpenConsumerState,
@@ -86,9 +87,7 @@ export interface PortEnd {
 /** Indexes that find endpoints by their states. */
 export interface StateIndexes {
   /** An endpoint's state has changed. */
-  changed(endpoint: ProducerEndpoint, before: ProducerState): void;
-  changed(endpoint: ConsumerEndpoint, before: ConsumerState): void;
-  changed(endpoint: CopyEndpoint, before: CopyState): void;
+  changed(endpoint: Endpoint, before: EndpointState): void;
 }
 
 type Request<Is extends ControlRequest["is"]> = Omit<Extract<ControlRequest, { is: Is }>, "is">;
@@ -108,14 +107,17 @@ export const RAW = {
 const UNTYPED = 0n;
 
 /** The core of an endpoint: its state, which `become` alone changes. */
-abstract class Stateful<State extends { readonly is: string }> {
-  #state: State;
+abstract class Stateful<State extends EndpointState> {
+  #state: State = NEW as State;
+  readonly #transitions: Transitions<State>;
+  readonly #indexes: StateIndexes;
   readonly port: PortEnd;
   /** The endpoint's number at its port. */
   readonly id: number;
 
-  constructor(first: State, port: PortEnd, id: number) {
-    this.#state = first;
+  constructor(transitions: Transitions<State>, indexes: StateIndexes, port: PortEnd, id: number) {
+    this.#transitions = transitions;
+    this.#indexes = indexes;
     this.port = port;
     this.id = id;
   }
@@ -136,15 +138,16 @@ abstract class Stateful<State extends { readonly is: string }> {
    */
   become(next: State): void {
     const before = this.#state;
-    const following: readonly string[] = this.transitions[before.is as State["is"]];
+    const following: readonly string[] = this.#transitions[before.is as State["is"]];
     if (!following.includes(next.is))
       throw new Error(`an endpoint that is ${before.is} cannot be ${next.is}`);
     this.#state = next;
     this.changed(before);
+    this.#indexes.changed(this as unknown as Endpoint, before);
   }
 
-  protected abstract get transitions(): Transitions<State>;
-  protected abstract changed(before: State): void;
+  /** Has what depends on the state follow it, before the indexes do. */
+  protected changed(_before: State): void {}
 }
 
 /** A producer of this process, as its concentrator knows it. */
@@ -172,10 +175,9 @@ export class ProducerEndpoint extends Stateful<ProducerState> {
   readonly key: string;
   /** Number of remote consumers that are modulators without consumers yet. */
   unheard = 0;
-  readonly #indexes: StateIndexes;
 
   constructor(request: Request<"openProducer">, port: PortEnd, lanes: Lanes, indexes: StateIndexes) {
-    super(NEW, port, request.endpoint);
+    super(PRODUCER_TRANSITIONS, indexes, port, request.endpoint);
     const { token, channel, schema, offers, context, history, key } = request;
     this.usual = lanes.usual;
     // An object from another thread lies apart in memory.
@@ -187,7 +189,6 @@ export class ProducerEndpoint extends Stateful<ProducerState> {
     this.context = new Map(context);
     this.history = history;
     this.key = key;
-    this.#indexes = indexes;
   }
 
   /** The producer's state while the gateway has it. */
@@ -206,15 +207,10 @@ export class ProducerEndpoint extends Stateful<ProducerState> {
     return this.#number;
   }
 
-  protected override get transitions(): Transitions<ProducerState> {
-    return PRODUCER_TRANSITIONS;
-  }
-
-  protected override changed(before: ProducerState): void {
+  protected override changed(): void {
     const { channelNumber = 0, number = 0 } = this.open ?? {};
     this.#channelNumber = channelNumber;
     this.#number = number;
-    this.#indexes.changed(this, before);
   }
 }
 
@@ -265,7 +261,6 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
   reset = 0;
   /** Resets that were asked for later and are not answered, oldest first. */
   resets: Reset[] = [];
-  readonly #indexes: StateIndexes;
 
   constructor(
     request: Omit<Request<"openConsumer">, "sources" | "sinceMs">,
@@ -276,7 +271,7 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
     feed?: Feed,
     feedName = "",
   ) {
-    super(NEW, port, request.endpoint);
+    super(CONSUMER_TRANSITIONS, indexes, port, request.endpoint);
     const { channel, schema, modulator, queue, label, as, from } = request;
     this.feed = feed;
     this.tracker = tracker;
@@ -289,7 +284,6 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
     this.as = as;
     this.from = from;
     this.modulator = modulator;
-    this.#indexes = indexes;
   }
 
   /** The consumer's state while the gateway has it. */
@@ -345,17 +339,12 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
     else if (!isSame) this.tracker.changed(modulator === undefined && splitName(this.channel).derived === "");
   }
 
-  protected override get transitions(): Transitions<ConsumerState> {
-    return CONSUMER_TRANSITIONS;
-  }
-
   protected override changed(before: ConsumerState): void {
     if (openStateOf(before) !== undefined && this.open === undefined) this.tracker.away();
     const successor = comingOf(this.open)?.successor;
     // Held output was handed on, or is lost with the connection.
     if (this.successor !== successor) this.successor?.end();
     this.successor = successor;
-    this.#indexes.changed(this, before);
   }
 }
 
@@ -369,29 +358,19 @@ export class CopyEndpoint extends Stateful<CopyState> {
   terms: readonly number[] = [];
   version: number;
   objectState: string;
-  readonly #indexes: StateIndexes;
 
   constructor(request: Request<"openObject">, port: PortEnd, indexes: StateIndexes) {
-    super(NEW, port, request.endpoint);
+    super(COPY_TRANSITIONS, indexes, port, request.endpoint);
     const { object, lazy, version, state } = request;
     this.object = object;
     this.lazy = lazy;
     this.version = version;
     this.objectState = state;
-    this.#indexes = indexes;
   }
 
   /** The copy's state while the gateway has it. */
   get open(): LiveCopy | undefined {
     return this.state.is === "live" ? this.state : undefined;
-  }
-
-  protected override get transitions(): Transitions<CopyState> {
-    return COPY_TRANSITIONS;
-  }
-
-  protected override changed(before: CopyState): void {
-    this.#indexes.changed(this, before);
   }
 }
 

@@ -92,20 +92,17 @@ export class Openings {
 
   /** @param compared the newest derived channel that a consumer's modulator has been compared with */
   #ask(endpoint: Endpoint, compared = 0): void {
+    const after = askedAfter(endpoint.state);
+    if (after === undefined) return;
     const request = this.#nextRequest();
-    const awaits: Awaited = { request };
+    // Only consumers rest.
+    (endpoint as ConsumerEndpoint).become({ is: "asked", awaits: { request }, after });
     switch (endpoint.is) {
       case "object": {
-        const after = askedAfter(endpoint.state);
-        if (after === undefined) return;
-        endpoint.become({ is: "asked", awaits, after });
         const { object, lazy, term, terms, version, objectState: state } = endpoint;
         return this.#link.send({ kind: "OpenObject", request, object, lazy, term, terms, version, state });
       }
       case "producer": {
-        const after = askedAfter(endpoint.state);
-        if (after === undefined) return;
-        endpoint.become({ is: "asked", awaits, after });
         const { channel, schema, history, key, lanes } = endpoint;
         const { modulates, instance } = this.#options;
         const source = lanes.usual.source.id;
@@ -115,9 +112,6 @@ export class Openings {
         return this.#link.send({ kind: "OpenProducer", ...asked });
       }
       case "consumer": {
-        const after = askedAfter(endpoint.state);
-        if (after === undefined) return;
-        endpoint.become({ is: "asked", awaits, after });
         const { modulator, as } = endpoint;
         const from = after.is === "new" ? this.#beginningOf(endpoint) : placeBehind(endpoint, after);
         return this.#link.send(endpoint.opening({ request, modulator, as, from, compared }));
