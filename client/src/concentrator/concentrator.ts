@@ -115,7 +115,7 @@ export class Concentrator {
         return copy && copies.pull(copy);
       case "flush": {
         const flushed = (): void => port.listener.notify({ is: "flushed", flush: request.flush });
-        return raising === undefined ? flushed() : raising.whenThrough(true, flushed);
+        return raising === undefined ? flushed() : raising.whenThrough(flushed);
       }
       case "ask":
         return questions.ask(port, request.question, request.about);
@@ -255,7 +255,7 @@ export class Concentrator {
     if (raising === undefined) return Promise.resolve();
     return new Promise(resolve => {
       const limit = setTimeout(resolve, LEAVING_MS);
-      raising.whenThrough(true, () => {
+      raising.whenThrough(() => {
         clearTimeout(limit);
         resolve();
       });

@@ -44,8 +44,6 @@ interface RaisingParts {
 interface Flush {
   /** How far those events have come. */
   at: "raised" | "modulating" | "modulated";
-  /** Whether it also waits for the gateway to have them. */
-  readonly isTaken: boolean;
   readonly done: () => void;
 }
 
@@ -107,9 +105,9 @@ export class Raising {
     this.#outbox.together(() => this.#events.drain(this.#take));
   }
 
-  /** Calls back when earlier events are through the modulators here; with `isTaken`, when the gateway has them, too. */
-  whenThrough(isTaken: boolean, done: () => void): void {
-    this.#flushes.push({ at: "raised", isTaken, done });
+  /** Calls back when earlier events are through the modulators here, and the gateway has them, too. */
+  whenThrough(done: () => void): void {
+    this.#flushes.push({ at: "raised", done });
     this.checkFlushes();
   }
 
@@ -126,17 +124,11 @@ export class Raising {
         for (const flush of raised) flush.at = "modulated";
         this.checkFlushes();
       });
-    this.#finish(({ isTaken }) => !isTaken);
-    if (!this.#flushes.some(({ at }) => at === "modulated")) return;
-    if (this.#link.isLive && !this.#outbox.isEmpty) this.#outbox.askForConfirmation();
-    else this.#finish(() => true);
-  }
-
-  #finish(isMeant: (flush: Flush) => boolean): void {
-    const isDone = (flush: Flush): boolean => flush.at === "modulated" && isMeant(flush);
-    const flushes = this.#flushes;
-    this.#flushes = flushes.filter(flush => !isDone(flush));
-    for (const flush of flushes) if (isDone(flush)) flush.done();
+    const done = this.#flushes.filter(({ at }) => at === "modulated");
+    if (done.length === 0) return;
+    if (this.#link.isLive && !this.#outbox.isEmpty) return this.#outbox.askForConfirmation();
+    this.#flushes = this.#flushes.filter(({ at }) => at !== "modulated");
+    for (const flush of done) flush.done();
   }
 
   #send({ bytes, view, runs }: OutgoingMessage): void {
