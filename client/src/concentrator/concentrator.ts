@@ -113,12 +113,12 @@ export class Concentrator {
         return copy && copies.write(copy, request);
       case "pullObject":
         return copy && copies.pull(copy);
-      case "flush": {
-        const flushed = (): void => port.listener.notify({ is: "flushed", flush: request.flush });
+      case "ask": {
+        const { question, about } = request;
+        if (!("flush" in about)) return questions.ask(port, question, about);
+        const flushed = (): void => port.listener.notify({ is: "answer", question, answer: [] });
         return raising === undefined ? flushed() : raising.whenThrough(flushed);
       }
-      case "ask":
-        return questions.ask(port, request.question, request.about);
       case "token":
         return link.token(
           request.failure === "" ? request.token : new JechoError("TOKEN_INVALID", request.failure),

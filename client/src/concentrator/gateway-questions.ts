@@ -35,7 +35,7 @@ export class GatewayQuestions {
     this.#nextRequest = nextRequest;
   }
 
-  ask(port: PortEnd, question: number, about: Question): void {
+  ask(port: PortEnd, question: number, about: Exclude<Question, { flush: true }>): void {
     const request = this.#nextRequest();
     this.#questions.set(request, { port, question });
     if ("gatewayAt" in about) this.#inquire(request, about.gatewayAt);

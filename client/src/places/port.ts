@@ -26,7 +26,7 @@ import type { Status } from "../session/status.ts";
  * (errors as their code and text), so the concentrator may run in any place: see places/.
  */
 
-/** A session's request. Endpoints, queues, questions and flushes are known by the numbers that the session gave them. */
+/** A session's request. Endpoints, queues and questions are known by the numbers that the session gave them. */
 export type PortRequest = ControlRequest | QueueRequest;
 
 /** An endpoint's request to the concentrator. */
@@ -66,7 +66,6 @@ export type ControlRequest =
   /** A producer does not wait for its synchronous event any longer. */
   | { readonly is: "giveUp"; readonly endpoint: number; readonly raised: number }
   | { readonly is: "label"; readonly endpoint: number; readonly label: string }
-  | { readonly is: "flush"; readonly flush: number }
   /** Changes a consumer's modulator; answered by `opened` or `refused` with this `reset`. */
   | {
       readonly is: "resetConsumer";
@@ -150,8 +149,10 @@ export type Question =
   | { readonly handover: true }
   | { readonly kick: string }
   | { readonly overview: string }
-  | { readonly gatewayAt: string };
-/** A handover token, a number of ended connections, a gateway's identity, or tokens of types: none where the type that was asked for was told by `type` before. */
+  | { readonly gatewayAt: string }
+  /** To the concentrator: answered once everything that was raised before was taken by the gateway, or is wanted by nobody. */
+  | { readonly flush: true };
+/** A handover token, a number of ended connections, a gateway's identity, or tokens of types: none where the type that was asked for was told by `type` before, and for a flush. */
 export type Answer =
   | readonly bigint[]
   | { readonly token: string; readonly validMs: number }
@@ -167,8 +168,6 @@ export type SessionNotice =
   | { readonly is: "status"; readonly status: Status }
   /** The identity of the gateway that the connection is with. */
   | { readonly is: "gateway"; readonly gateway: string }
-  /** Everything that was raised before was taken by the gateway, or is wanted by nobody. */
-  | { readonly is: "flushed"; readonly flush: number }
   /** The gateway has taken the session's token, which is this subject's. */
   | { readonly is: "admitted"; readonly subject: string }
   /** The subject of a producer's token, or "": of whoever has the number now, or, with a channel, in that replay. */

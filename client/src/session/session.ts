@@ -296,7 +296,7 @@ export class Session {
    */
   async flush(): Promise<void> {
     this.#opener.queues?.finish();
-    await Promise.all([this.#questions.flush(), this.#ways.flush()]);
+    await Promise.all([this.#questions.ask({ flush: true }), this.#ways.flush()]);
   }
 
   /**
@@ -393,9 +393,6 @@ export class Session {
         if (!this.#endpoints.refused(notice) && isCopy) this.#failed(notice.error);
         return;
       }
-      case "flushed":
-        this.#questions.flushed(notice.flush);
-        return;
       case "inheritance":
         this.#inheritance.resolve(this.#inherit(notice.inheritance));
         return;
