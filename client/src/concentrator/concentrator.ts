@@ -19,14 +19,8 @@ import type { Production, ProductionFrame } from "./production-parts.ts";
 /** Time for raised events to pass the modulators and be confirmed before their producer or session ends. */
 const LEAVING_MS = 30_000;
 
-/** Notices of a concentrator that are about no endpoint. */
-export interface ConcentratorListener {
-  /** Tells all sessions. */
-  notify(notice: SessionNotice): void;
-}
-
 /** Requests of sessions to their concentrator, besides that to end. */
-export type SessionRequest = Exclude<ControlRequest, { is: "close" }>;
+type SessionRequest = Exclude<ControlRequest, { is: "close" }>;
 
 /**
  * The hub of a process: all its endpoints share one connection. It gives each event that is raised to the consumers in
@@ -34,7 +28,7 @@ export type SessionRequest = Exclude<ControlRequest, { is: "close" }>;
  * and each frame to the part that it is for.
  */
 export class Concentrator {
-  readonly #listener: ConcentratorListener;
+  readonly #notify: (notice: SessionNotice) => void;
   readonly #events: RaisedEvents;
   readonly #parts: Parts;
   /** Producers to be closed once their events are out. */
@@ -42,25 +36,26 @@ export class Concentrator {
   readonly #stopWatching: () => void;
   #wakes = false;
 
+  /** @param notify tells all sessions what is about no endpoint */
   constructor(
     options: ConcentratorOptions,
     events: RaisedEvents,
-    listener: ConcentratorListener,
+    notify: (notice: SessionNotice) => void,
     ways: PlaceWays,
   ) {
-    this.#listener = listener;
+    this.#notify = notify;
     this.#events = events;
     this.#parts = assemble(options, events, ways, {
       onStatus: status => {
         if (status.state === "live") this.#live();
         else this.#interrupted(status.state !== "closed" && status.state !== "refused");
-        listener.notify({ is: "status", status });
+        notify({ is: "status", status });
       },
-      onGateway: gateway => listener.notify({ is: "gateway", gateway }),
+      onGateway: gateway => notify({ is: "gateway", gateway }),
       onFrame: frame => this.#receive(frame),
       onNamed: (...named) => this.#named(...named),
-      onAdmitted: subject => listener.notify({ is: "admitted", subject }),
-      onTokenWanted: () => listener.notify({ is: "tokenWanted" }),
+      onAdmitted: subject => notify({ is: "admitted", subject }),
+      onTokenWanted: () => notify({ is: "tokenWanted" }),
       onRoom: () => this.#drainSoon(),
       onAllBack: () => this.#stopHolding(),
     });
@@ -270,7 +265,7 @@ export class Concentrator {
 
   /** Tells sessions the subject of a producer. A gateway without users has no names. */
   #named(channel: number, producer: number, name: string): void {
-    if (this.#parts.link.subject !== "") this.#listener.notify({ is: "named", channel, producer, name });
+    if (this.#parts.link.subject !== "") this.#notify({ is: "named", channel, producer, name });
   }
 
   /** The gateway has confirmed this many more messages with events. */
@@ -321,7 +316,7 @@ export class Concentrator {
         return questions.answered(frame.request, error) ? undefined : openings.refused(frame.request, error);
       }
       case "TypeKnown":
-        this.#listener.notify({ is: "type", schema: schemas.add(frame.schema) });
+        this.#notify({ is: "type", schema: schemas.add(frame.schema) });
         return questions.take(frame);
       case "HandoverToken":
       case "Kicked":
@@ -335,7 +330,7 @@ export class Concentrator {
       case "Yield":
         return questions.yield(frame);
       case "Inheritance":
-        return this.#listener.notify({ is: "inheritance", inheritance: frame });
+        return this.#notify({ is: "inheritance", inheritance: frame });
       case "Demand":
       case "Install":
       case "Remove":
@@ -388,8 +383,10 @@ export class Concentrator {
 
   /** Tells a fault that concerns one producer to its session alone. */
   #fault(frame: Fault): void {
-    const { listener = this.#listener } = this.#parts.index.producerOf(frame.producer) ?? {};
-    listener.notify({ is: "fault", error: errorOf(frame) });
+    const fault = { is: "fault", error: errorOf(frame) } as const;
+    const producer = this.#parts.index.producerOf(frame.producer);
+    if (producer === undefined) this.#notify(fault);
+    else producer.listener.notify(fault);
   }
 
   #live(): void {

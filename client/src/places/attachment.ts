@@ -35,7 +35,7 @@ export class Attachment implements PortEnd, PlacePort {
 
   /** Has everything that these requests cause sent in one message. */
   together(handle: () => void): void {
-    this.#hub.together(handle);
+    this.#hub.concentrator.together(handle);
   }
 
   post(request: PortRequest): void {
@@ -60,19 +60,18 @@ export class Attachment implements PortEnd, PlacePort {
         void this.close();
         return;
       default:
-        this.#hub.handle(request, this);
+        this.#hub.concentrator.handle(request, this);
     }
   }
 
   #openQueues(): QueueReaders | undefined {
     if (this.#queues !== undefined) return this.#queues;
-    this.#queues = this.#hub.queuesOf(this, {
+    this.#queues = this.#hub.concentrator.queuesOf(this, {
       hasHandled: requests => {
         const is = ((this.#handled - requests) | 0) >= 0;
         if (!is) this.#isHeld = true;
         return is;
       },
-      notify: notice => this.listener.notify(notice),
       drainSoon: () => this.#hub.drainSoon(),
       drain: () => this.#hub.drain(),
     });
@@ -87,20 +86,13 @@ export class Attachment implements PortEnd, PlacePort {
     return this.#hub.pause(this, isPaused);
   }
 
-  /** For the place: the application's thread does not take these consumers' events. */
-  stall(numbers: Iterable<number>): void {
-    this.#stall(Array.from(numbers, number => this.endpoints.get(number)));
-  }
-
-  /** For the place: the application's thread takes nothing at all, or takes events again. */
-  freeze(isFrozen: boolean): void {
-    if (isFrozen) this.#stall(Array.from(this.endpoints, ([, endpoint]) => endpoint));
-    else this.resume();
-  }
-
-  #stall(endpoints: readonly (Endpoint | undefined)[]): void {
+  /** For the place: the application's thread does not take these consumers' events; by default nothing at all. */
+  stall(numbers: Iterable<number> = Array.from(this.endpoints, ([number]) => number)): void {
+    const consumers = Array.from(numbers, number => this.endpoints.get(number)).filter(
+      it => it?.is === "consumer",
+    );
     this.#hub.stall(
-      endpoints.filter(it => it?.is === "consumer").filter(({ isStalled }) => !isStalled),
+      consumers.filter(({ isStalled }) => !isStalled),
       true,
     );
   }
@@ -136,6 +128,6 @@ export class Attachment implements PortEnd, PlacePort {
 
   /** For the place: ends one of this port's endpoints. */
   closeEndpoint(endpoint: number): void {
-    this.#hub.handle({ is: "closeEndpoint", endpoint }, this);
+    this.#hub.concentrator.handle({ is: "closeEndpoint", endpoint }, this);
   }
 }

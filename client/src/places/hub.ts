@@ -1,17 +1,17 @@
 import { laterTurn } from "#platform";
-import { Concentrator, type SessionRequest } from "../concentrator/concentrator.ts";
+import { Concentrator } from "../concentrator/concentrator.ts";
 import type { ConsumerEndpoint } from "../concentrator/endpoints/endpoint.ts";
 import type { RaisedEvents, TakeRecords } from "../concentrator/outgoing/outgoing.ts";
 import type { ConcentratorOptions, PlaceWays } from "../concentrator/parts.ts";
 import { atEndOfTurn } from "../platform/face.ts";
-import type { QueueReaders, QueueReadersEvents } from "../queues/queue-readers.ts";
 import { type Status, statusNow } from "../session/status.ts";
 import { Attachment } from "./attachment.ts";
 import type { PortListener, SessionNotice } from "./port.ts";
 
 /** A concentrator and its ports: one for each session of the process, or of all tabs of a browser, that shares its connection. */
 export class Hub {
-  readonly #concentrator: Concentrator;
+  /** For attachments: what acts on their requests. */
+  readonly concentrator: Concentrator;
   readonly #attachments = new Set<Attachment>();
   /** Detached attachments whose last events are still to be sent. */
   readonly #leaving = new Set<Attachment>();
@@ -28,8 +28,7 @@ export class Hub {
    */
   constructor(options: ConcentratorOptions, ways: PlaceWays, ended: () => void) {
     this.#ended = ended;
-    const listener = { notify: (notice: SessionNotice) => this.#tell(notice) };
-    this.#concentrator = new Concentrator(options, this.#source(), listener, ways);
+    this.concentrator = new Concentrator(options, this.#source(), notice => this.#tell(notice), ways);
   }
 
   /** Whether a port may still be attached: not when the last has gone, or the gateway will not have us. */
@@ -40,57 +39,42 @@ export class Hub {
   attach(listener: PortListener): Attachment {
     const attachment = new Attachment(this, listener);
     this.#attachments.add(attachment);
-    for (const schema of this.#concentrator.schemas) listener.notify({ is: "type", schema });
+    for (const schema of this.concentrator.schemas) listener.notify({ is: "type", schema });
     if (this.#gateway !== "") listener.notify({ is: "gateway", gateway: this.#gateway });
     listener.notify({ is: "status", status: this.#status });
     return attachment;
   }
 
-  /** For attachments: acts on a session's request. */
-  handle(request: SessionRequest, attachment: Attachment): void {
-    this.#concentrator.handle(request, attachment);
-  }
-
-  /** For attachments: the reader of their queues. @returns undefined as long as it is not loaded */
-  queuesOf(attachment: Attachment, events: QueueReadersEvents): QueueReaders | undefined {
-    return this.#concentrator.queuesOf(attachment, events);
-  }
-
   /** For attachments: their threads stop taking these consumers' events, or begin again. */
   stall(consumers: readonly ConsumerEndpoint[], stalled: boolean): void {
-    this.#concentrator.together(() => this.#concentrator.stall(consumers, stalled));
-  }
-
-  /** For attachments: sends everything that these requests cause in one message. */
-  together(handle: () => void): void {
-    this.#concentrator.together(handle);
+    this.concentrator.together(() => this.concentrator.stall(consumers, stalled));
   }
 
   /** For attachments: stops reading the connection, or begins again. @returns false where others have this connection, too, or it cannot be had */
   pause(attachment: Attachment, isPaused: boolean): boolean {
     const isAlone = this.#attachments.size === 1 && this.#attachments.has(attachment);
-    return (isAlone || !isPaused) && this.#concentrator.pause(isPaused);
+    return (isAlone || !isPaused) && this.concentrator.pause(isPaused);
   }
 
   /** For attachments: detaches one. With the last, the concentrator ends. Resolves when what was raised has been taken, or after 30 s. */
   async detach(attachment: Attachment): Promise<void> {
     if (!this.#attachments.delete(attachment)) return;
     if (!attachment.isEmpty) this.#leaving.add(attachment);
-    this.#concentrator.detach(attachment);
+    this.concentrator.detach(attachment);
     attachment.silence();
     if (this.#attachments.size > 0) {
       this.drainSoon();
-      return this.#concentrator.through();
+      return this.concentrator.through();
     }
     this.#closed = true;
     this.#ended();
-    return this.#concentrator.close();
+    return this.concentrator.close();
   }
 
   drain(): void {
     // Events that a handler in this thread raises while its own event is being raised go out next.
     if (this.#draining) this.drainSoon();
-    else this.#concentrator.drain();
+    else this.concentrator.drain();
   }
 
   /** At the end of the turn: what one turn raises goes out together. */

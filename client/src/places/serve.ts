@@ -50,7 +50,8 @@ export function serve(end: MessageEnd, hubs: Hubs): () => void {
         attachment = hubs.of(request.options).attach(listener);
         return;
       case "frozen":
-        attachment?.freeze(request.frozen);
+        if (request.frozen) attachment?.stall();
+        else attachment?.resume();
         return;
       case "eventsTaken":
         pressure.taken(request.bytes);

@@ -1,6 +1,6 @@
 import type { PortEnd } from "../concentrator/endpoints/endpoint.ts";
 import type { TakeRecords } from "../concentrator/outgoing/outgoing.ts";
-import type { QueueRequest, SessionNotice } from "../places/port.ts";
+import type { QueueRequest } from "../places/port.ts";
 import { QueueReader } from "./queue-reader.ts";
 
 interface Queue {
@@ -12,7 +12,6 @@ interface Queue {
 export interface QueueReadersEvents {
   /** Whether so many of the session's requests have been handled. */
   hasHandled(requests: number): boolean;
-  notify(notice: Extract<SessionNotice, { is: "room" | "recordsTaken" }>): void;
   /** There may be something to be taken: at the end of the turn, or now. */
   drainSoon(): void;
   drain(): void;
@@ -71,14 +70,14 @@ export class QueueReaders {
   }
 
   #open({ queue, memory, drops, batchDelayMs, urgent }: Extract<QueueRequest, { is: "openQueue" }>): void {
-    const { hasHandled, notify } = this.#events;
+    const port = this.#port;
     const reader = new QueueReader(
-      this.#port,
+      port,
       { memory, drops, urgent },
       {
-        hasHandled,
-        room: () => notify({ is: "room", queue }),
-        taken: bytes => notify({ is: "recordsTaken", queue, bytes }),
+        hasHandled: this.#events.hasHandled,
+        room: () => port.listener.notify({ is: "room", queue }),
+        taken: bytes => port.listener.notify({ is: "recordsTaken", queue, bytes }),
       },
     );
     this.#queues.set(queue, { reader, batchDelayMs, timer: undefined });
