@@ -43,16 +43,7 @@ const NO_SOURCE = 0n;
  * wanted elsewhere, to the gateway.
  */
 export class Deriving {
-  readonly #index: EndpointIndex;
-  readonly #lanes: OwnLanes;
-  readonly #outbox: Outbox;
-  readonly #hold: Hold;
-  readonly #routes: Routes;
-  readonly #reception: Reception;
-  readonly #modulation: Modulation;
-  readonly #feeds: Feeds;
-  readonly #synchronous: SynchronousEvents;
-  readonly #traced: TracedRuns | undefined;
+  readonly #parts: DerivingParts;
   readonly #kept = new Kept();
   /** Beginnings of modulators that are being installed, by their hosted numbers. */
   readonly #ordered = new Map<number, Beginnings>();
@@ -61,16 +52,7 @@ export class Deriving {
   #stating: ReturnType<typeof setTimeout> | undefined;
 
   constructor(parts: DerivingParts) {
-    this.#index = parts.index;
-    this.#lanes = parts.lanes;
-    this.#outbox = parts.outbox;
-    this.#hold = parts.hold;
-    this.#routes = parts.routes;
-    this.#reception = parts.reception;
-    this.#modulation = parts.modulation;
-    this.#feeds = parts.feeds;
-    this.#synchronous = parts.synchronous;
-    this.#traced = parts.traced;
+    this.#parts = parts;
   }
 
   /**
@@ -84,15 +66,15 @@ export class Deriving {
     const beginnings = new Beginnings(wire);
     this.#ordered.set(hosted, beginnings);
     if (parent === undefined)
-      for (const { number, lanes } of this.#index.producersNamed(feed))
+      for (const { number, lanes } of this.#parts.index.producersNamed(feed))
         for (const { source, raised } of lanes) beginnings.add(number, source, raised);
     else {
-      this.#modulation.runs.tellSeen(parent);
+      this.#parts.modulation.runs.tellSeen(parent);
       for (const lanes of parent.lanes.values())
         for (const { coverage, producer } of lanes)
           if (coverage !== undefined) beginnings.add(producer, coverage.source, coverage.through);
     }
-    for (const { producer, source, reached } of this.#feeds.metBy(wire))
+    for (const { producer, source, reached } of this.#parts.feeds.metBy(wire))
       beginnings.add(producer, source, reached);
   }
 
@@ -114,8 +96,8 @@ export class Deriving {
     for (const { producer, source, reached } of beginnings ?? [])
       this.begin(installation, producer, source, reached);
     if (installation.process !== 0) return;
-    for (const name of this.#modulation.installed.sourcesOf(installation))
-      for (const producer of this.#index.producersNamed(name)) this.#beginOwn(installation, producer);
+    for (const name of this.#parts.modulation.installed.sourcesOf(installation))
+      for (const producer of this.#parts.index.producersNamed(name)) this.#beginOwn(installation, producer);
   }
 
   /** A modulator that outlived its connection has a number at the present one. */
@@ -129,7 +111,7 @@ export class Deriving {
 
   /** A producer here is open: the modulators of its channel account for its events from now on. */
   opened(producer: ProducerEndpoint): void {
-    for (const installation of this.#modulation.installed.madeOf(producer.channel).keys())
+    for (const installation of this.#parts.modulation.installed.madeOf(producer.channel).keys())
       if (installation.process === 0) this.#beginOwn(installation, producer);
   }
 
@@ -150,10 +132,10 @@ export class Deriving {
     this.#address(installation, source.id, producer);
     if (!isNew) return;
     const { number, isTold, former } = installation;
-    if (number !== 0) this.#reception.begun(number, placeOf(lane));
+    if (number !== 0) this.#parts.reception.begun(number, placeOf(lane));
     // A coming consumer is told the modulator's first position, after the output of its earlier state.
-    const waits = !isTold || former.some(lanes => lanes.owe) || this.#hold.isHeld(installation);
-    if (lane.isAddressed && !waits) this.#outbox.place(lane);
+    const waits = !isTold || former.some(lanes => lanes.owe) || this.#parts.hold.isHeld(installation);
+    if (lane.isAddressed && !waits) this.#parts.outbox.place(lane);
   }
 
   /** The output made of a raw source has these numbers at the present connection. @param producer 0 where the source was not met there yet */
@@ -168,7 +150,7 @@ export class Deriving {
         lane.address(channel, producer);
         if (lane.coverage !== undefined) this.#stateSoon(lane, installation);
         // Output made in another process's stead waits for two messages: the demand for it, and the feed's position of the source.
-        if (process !== 0 && elsewhere > 0 && lane.isAddressed && lane.owes) this.#outbox.resume(lane);
+        if (process !== 0 && elsewhere > 0 && lane.isAddressed && lane.owes) this.#parts.outbox.resume(lane);
       }
   }
 
@@ -176,7 +158,7 @@ export class Deriving {
   restarted(installation: Installation): void {
     this.state();
     const former = [...installation.lanes.values()];
-    installation.former = [...installation.former, ...former].filter(lanes => this.#outbox.owes(lanes));
+    installation.former = [...installation.former, ...former].filter(lanes => this.#parts.outbox.owes(lanes));
     installation.lanes.clear();
     installation.incarnation = newIncarnation();
     for (const lanes of former) {
@@ -218,12 +200,12 @@ export class Deriving {
 
   /** Sends the positions of modulators that no run has stated. @param only one modulator; undefined for all */
   state(only?: Installation): void {
-    this.#modulation.runs.tellSeen(only);
+    this.#parts.modulation.runs.tellSeen(only);
     const unstated = [...this.#unstated].filter(([, one]) => only === undefined || only === one);
     for (let first = 0; first < unstated.length; first += STATED_TOGETHER)
-      this.#outbox.placeTogether(() => {
+      this.#parts.outbox.placeTogether(() => {
         for (const [lane, installation] of unstated.slice(first, first + STATED_TOGETHER)) {
-          const isGone = this.#modulation.installed.get(installation.hosted) !== installation;
+          const isGone = this.#parts.modulation.installed.get(installation.hosted) !== installation;
           if (this.#state(lane, installation) || isGone) this.#unstated.delete(lane);
         }
       });
@@ -235,23 +217,23 @@ export class Deriving {
     if (coverage === undefined) return true;
     const { source, start, through } = coverage;
     const of = { source, after: start, through };
-    this.#modulation.runs.pass(installation.makes, of);
+    this.#parts.modulation.runs.pass(installation.makes, of);
     if (installation.only !== undefined) {
-      this.#reception.statedFor(installation.only, placeOf(lane));
+      this.#parts.reception.statedFor(installation.only, placeOf(lane));
       return true;
     }
     if (installation.number === 0)
       for (const consumer of this.#takersBack(installation))
-        this.#reception.statedFor(consumer, placeOf(lane));
+        this.#parts.reception.statedFor(consumer, placeOf(lane));
     // A held position is stated when it is sent.
     const { number, elsewhere, isTold, lanes } = installation;
-    if (number === 0 || this.#hold.isHeld(installation)) return false;
-    this.#reception.stated(number, placeOf(lane));
-    this.#feeds.passed(number, of);
+    if (number === 0 || this.#parts.hold.isHeld(installation)) return false;
+    this.#parts.reception.stated(number, placeOf(lane));
+    this.#parts.feeds.passed(number, of);
     // A lane with runs to send again, or without a number, states its position with those. One of an earlier incarnation states none.
     const isSent = lane.isAddressed && lane.unconfirmed.length === 0;
     const isPresent = lanes.get(source.id)?.of(lane.urgent) === lane;
-    if (elsewhere > 0 && isSent && isPresent) this.#outbox.place(lane);
+    if (elsewhere > 0 && isSent && isPresent) this.#parts.outbox.place(lane);
     else if (elsewhere === 0 && isTold) coverage.said();
     return true;
   }
@@ -286,28 +268,28 @@ export class Deriving {
     if (producer === undefined) return undefined;
     const lane = this.#laneOf(installation, producer.lanes.usual.source.id, frame.isUrgent);
     const of = this.#count(frame, lane, isLast);
-    if (of !== undefined && isLast) this.#traced?.made(producer, of, frame.count);
+    if (of !== undefined && isLast) this.#parts.traced?.made(producer, of, frame.count);
     frame.readdress(installation.number, producer.number);
     const { number, isTold } = installation;
-    if (number === 0 || !isTold || producer.open === undefined || this.#hold.isHeld(installation)) {
+    if (number === 0 || !isTold || producer.open === undefined || this.#parts.hold.isHeld(installation)) {
       frame.forgetSync();
       this.#keep(installation, frame, lane);
-      if (number !== 0) this.#reception.raised(frame, lane);
-      this.#outbox.hold(lane, frame);
+      if (number !== 0) this.#parts.reception.raised(frame, lane);
+      this.#parts.outbox.hold(lane, frame);
       return of;
     }
-    if (this.#index.owed.size > 0) this.#kept.add(installation, frame, lane);
+    if (this.#parts.index.owed.size > 0) this.#kept.add(installation, frame, lane);
     this.#handOut(installation, frame, lane, raising);
-    this.#feeds.raised(frame, frame.isSync ? raising : undefined, of);
+    this.#parts.feeds.raised(frame, frame.isSync ? raising : undefined, of);
     return of;
   }
 
   /** The producer of an output run; undefined where it has gone, or for a period's output before any event. */
   #producerOf({ base }: Installation, frame: EventsFrame): ProducerEndpoint | undefined {
-    const source = this.#modulation.runs.sourceOf(frame);
-    const its = source === undefined ? undefined : this.#index.producerOfSource(source);
+    const source = this.#parts.modulation.runs.sourceOf(frame);
+    const its = source === undefined ? undefined : this.#parts.index.producerOfSource(source);
     if (its !== undefined) return its;
-    const [first] = this.#index.producersNamed(base);
+    const [first] = this.#parts.index.producersNamed(base);
     return first;
   }
 
@@ -328,14 +310,14 @@ export class Deriving {
 
   /** Tells consumers here whose past is still being made where the next output of each modulator of their channel begins. */
   tellBegun(channel: number): void {
-    for (const installation of this.#modulation.installed) {
+    for (const installation of this.#parts.modulation.installed) {
       const { number, lanes } = installation;
       if (number !== channel) continue;
-      this.#modulation.runs.tellSeen(installation);
+      this.#parts.modulation.runs.tellSeen(installation);
       for (const pair of lanes.values())
         for (const lane of pair) {
           const { told: through = 0 } = lane.coverage ?? {};
-          this.#reception.begun(channel, { ...placeOf(lane), through });
+          this.#parts.reception.begun(channel, { ...placeOf(lane), through });
         }
     }
   }
@@ -350,13 +332,13 @@ export class Deriving {
     const { producers, number, own, isTold, wire } = installation;
     const source = this.#sourceOf(installation, frame);
     const lane = this.#laneOf(installation, source, frame.isUrgent);
-    this.#coverUnsaid(lane, source, of => this.#feeds.reached(wire, of));
+    this.#coverUnsaid(lane, source, of => this.#parts.feeds.reached(wire, of));
     if (source === NO_SOURCE && !lane.isAddressed) lane.address(number, producers[0] ?? 0);
     const of = this.#count(frame, lane, isLast);
     frame.readdress(number, lane.producer);
     // Another process serves consumers elsewhere by now.
     if (own) this.#keep(installation, frame, lane);
-    if (!own && (!isTold || !lane.isAddressed)) this.#outbox.hold(lane, frame);
+    if (!own && (!isTold || !lane.isAddressed)) this.#parts.outbox.hold(lane, frame);
     else if (number !== 0) this.#handOut(installation, frame, lane, raising);
     return of;
   }
@@ -371,15 +353,15 @@ export class Deriving {
 
   /** Keeps a run for absent consumers of this process, and hands it to those that are back before their modulator. */
   #keep(installation: Installation, frame: EventsFrame, lane: Lane): void {
-    if (this.#index.isAnyAway()) this.#kept.add(installation, frame, lane);
+    if (this.#parts.index.isAnyAway()) this.#kept.add(installation, frame, lane);
     if (installation.number !== 0) return;
     for (const consumer of this.#takersBack(installation))
-      this.#reception.raisedBefore(consumer, frame, lane);
+      this.#parts.reception.raisedBefore(consumer, frame, lane);
   }
 
   /** The raw source of a run that was made of another process's events; none for a period's output before any event. */
   #sourceOf({ lanes }: Installation, frame: EventsFrame): bigint {
-    const source = this.#modulation.runs.sourceOf(frame);
+    const source = this.#parts.modulation.runs.sourceOf(frame);
     if (source !== undefined) return source;
     const [first = NO_SOURCE] = lanes.keys();
     return first;
@@ -387,7 +369,7 @@ export class Deriving {
 
   /** The consumers that are back before their modulator is installed again. */
   *#takersBack(installation: Installation): Generator<ConsumerEndpoint> {
-    for (const endpoint of this.#index)
+    for (const endpoint of this.#parts.index)
       if (
         endpoint.is === "consumer" &&
         endpoint.open !== undefined &&
@@ -402,27 +384,28 @@ export class Deriving {
     if (channel !== lane.channel || producer !== lane.producer) lane.isPlaced = false;
     lane.channel = channel;
     lane.producer = producer;
-    const isOwn = !this.#routes.takes(channel) && !this.#feeds.isFed(channel);
-    const sent = elsewhere > 0 && this.#outbox.gather(frame.raw(), [{ lane, raised, after }], isOwn);
+    const isOwn = !this.#parts.routes.takes(channel) && !this.#parts.feeds.isFed(channel);
+    const sent = elsewhere > 0 && this.#parts.outbox.gather(frame.raw(), [{ lane, raised, after }], isOwn);
     if (raising === undefined || !frame.isSync) {
-      this.#reception.raised(frame, lane);
+      this.#parts.reception.raised(frame, lane);
       return;
     }
-    this.#synchronous.derive(raising, frame, sent);
-    this.#reception.raised(frame, lane, outcome => this.#synchronous.settle(raising, outcome));
+    this.#parts.synchronous.derive(raising, frame, sent);
+    this.#parts.reception.raised(frame, lane, outcome => this.#parts.synchronous.settle(raising, outcome));
   }
 
   /** The connection breaks. @param endpoints all of the process, in their states until then */
   interrupted(endpoints: Iterable<Endpoint>): void {
     for (const endpoint of endpoints)
       if (endpoint.is === "consumer" && endpoint.isApplications && endpoint.open !== undefined)
-        this.#kept.leaves(endpoint, this.#modulation.installed);
+        this.#kept.leaves(endpoint, this.#parts.modulation.installed);
   }
 
   /** Hands a consumer that is back the output made here meanwhile. When all are back, nothing more is kept. */
   handKept(entry: ConsumerEndpoint): void {
-    for (const { frame, lane } of this.#kept.of(entry)) this.#reception.raisedBefore(entry, frame, lane);
-    if (!this.#index.isAnyAway()) this.#kept.clear();
+    for (const { frame, lane } of this.#kept.of(entry))
+      this.#parts.reception.raisedBefore(entry, frame, lane);
+    if (!this.#parts.index.isAnyAway()) this.#kept.clear();
   }
 
   /** Whether modulators here are further than a new consumer's place, without that their output in between is kept for it. */
@@ -430,7 +413,7 @@ export class Deriving {
     // The input of a modulator behind another is not kept.
     if (splitName(consumer.channel).derived !== "") return false;
     const kept = this.#kept.of(consumer);
-    for (const { number, lanes } of this.#modulation.installed) {
+    for (const { number, lanes } of this.#parts.modulation.installed) {
       if (number !== consumer.channelNumber) continue;
       for (const pair of lanes.values())
         for (const lane of pair) {
@@ -447,7 +430,7 @@ export class Deriving {
 
   /** A consumer is back and listens: modulators here may have stated the positions of its channel before. */
   listened({ channelNumber }: ConsumerEndpoint): void {
-    for (const installation of this.#modulation.installed)
+    for (const installation of this.#parts.modulation.installed)
       if (installation.number === channelNumber)
         for (const lanes of installation.lanes.values())
           for (const lane of lanes) if (lane.coverage !== undefined) this.#stateSoon(lane, installation);
@@ -456,7 +439,7 @@ export class Deriving {
   #laneOf({ lanes, incarnation }: Installation, source: bigint, urgent: boolean): Lane {
     let pair = lanes.get(source);
     if (pair === undefined) {
-      pair = this.#lanes.create(incarnation);
+      pair = this.#parts.lanes.create(incarnation);
       lanes.set(source, pair);
     }
     return pair.of(urgent);

@@ -17,15 +17,11 @@ type Entered = (consumer: ConsumerEndpoint, opened: ConsumerOpened, isLost: bool
 
 /** Changes consumers' modulators. The present one goes on until the gateway has installed the next one, and until it has made all events that it owes. */
 export class ModulatorChanges {
-  readonly #link: Link;
-  readonly #late: LateProduction;
-  readonly #nextRequest: () => number;
+  readonly #parts: ModulatorChangesParts;
   readonly #entered: Entered;
 
-  constructor({ link, production, nextRequest }: ModulatorChangesParts, entered: Entered) {
-    this.#link = link;
-    this.#late = production;
-    this.#nextRequest = nextRequest;
+  constructor(parts: ModulatorChangesParts, entered: Entered) {
+    this.#parts = parts;
     this.#entered = entered;
   }
 
@@ -51,12 +47,12 @@ export class ModulatorChanges {
   ask(consumer: ConsumerEndpoint, reset: Reset, compared = 0): void {
     const { open } = consumer;
     if (open === undefined) return;
-    const request = this.#nextRequest();
+    const request = this.#parts.nextRequest();
     consumer.become({ ...open, change: { reset, awaits: { request } } });
     // It has had the past that it asked for, but not the newest event of the new pair.
     const from = consumer.from?.from === FROM.last ? consumer.from : undefined;
     // The name stays with the old modulator's output, for those who subscribed to that.
-    this.#link.send(consumer.opening({ request, modulator: reset.modulator, as: "", from, compared }));
+    this.#parts.link.send(consumer.opening({ request, modulator: reset.modulator, as: "", from, compared }));
   }
 
   /** The gateway has opened the channel of a consumer's next modulator, whose output waits until the present one has made all events that it owes. */
@@ -96,7 +92,7 @@ export class ModulatorChanges {
   leave(consumer: ConsumerEndpoint): void {
     const coming = comingOf(consumer.open);
     if (coming === undefined) return;
-    this.#link.send({ kind: "CloseEndpoint", endpoint: coming.number });
-    this.#late.parts?.demands.left(coming.channelNumber);
+    this.#parts.link.send({ kind: "CloseEndpoint", endpoint: coming.number });
+    this.#parts.production.parts?.demands.left(coming.channelNumber);
   }
 }

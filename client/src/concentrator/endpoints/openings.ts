@@ -4,8 +4,6 @@ import { placementOf } from "../../consumer/placement.ts";
 import type { ControlRequest } from "../../places/port.ts";
 import type { Flow } from "../incoming/flow.ts";
 import type { SynchronousEvents } from "../incoming/synchronous.ts";
-import type { LateProduction } from "../late-production.ts";
-import type { Link } from "../link.ts";
 import type { Production } from "../production-parts.ts";
 import { placeBehind, recoveredOf, recoveryTold, WHOLE, wantsNewest } from "./asked-past.ts";
 import type { ConsumerEndpoint, Endpoint, ProducerEndpoint } from "./endpoint.ts";
@@ -43,33 +41,23 @@ interface OpeningsParts extends ModulatorChangesParts {
 /** Opens endpoints at the gateway, again at each connection, and closes them. */
 export class Openings {
   readonly #options: OpeningOptions;
-  readonly #index: EndpointIndex;
-  readonly #link: Link;
-  readonly #flow: Flow;
-  readonly #synchronous: SynchronousEvents;
-  readonly #late: LateProduction;
-  readonly #nextRequest: () => number;
+  readonly #parts: OpeningsParts;
   readonly #changes: ModulatorChanges;
 
   constructor(options: OpeningOptions, parts: OpeningsParts) {
     this.#options = options;
-    this.#index = parts.index;
-    this.#link = parts.link;
-    this.#flow = parts.flow;
-    this.#synchronous = parts.synchronous;
-    this.#late = parts.production;
-    this.#nextRequest = parts.nextRequest;
+    this.#parts = parts;
     this.#changes = new ModulatorChanges(parts, (...entered) => this.#entered(...entered));
   }
 
   get #production(): Production | undefined {
-    return this.#late.parts;
+    return this.#parts.production.parts;
   }
 
   /** Opens an endpoint, or one that was open before: at once, or at the next connection. */
   add(endpoint: Endpoint): void {
-    this.#index.add(endpoint);
-    if (this.#link.isLive) this.#ask(endpoint);
+    this.#parts.index.add(endpoint);
+    if (this.#parts.link.isLive) this.#ask(endpoint);
   }
 
   /** A consumer's modulator is to be another one. */
@@ -79,7 +67,7 @@ export class Openings {
 
   /** Asks for all endpoints at a new connection. */
   live(): void {
-    const endpoints = [...this.#index];
+    const endpoints = [...this.#parts.index];
     // Objects first, so that their masters are known before modulators refer to them. Producers next, so that consumers of this process find its types.
     for (const endpoint of endpoints) if (endpoint.is === "object") this.#ask(endpoint);
     for (const endpoint of endpoints) if (endpoint.is === "producer") this.#ask(endpoint);
@@ -94,13 +82,22 @@ export class Openings {
   #ask(endpoint: Endpoint, compared = 0): void {
     const after = askedAfter(endpoint.state);
     if (after === undefined) return;
-    const request = this.#nextRequest();
+    const request = this.#parts.nextRequest();
     // Only consumers rest.
     (endpoint as ConsumerEndpoint).become({ is: "asked", awaits: { request }, after });
     switch (endpoint.is) {
       case "object": {
         const { object, lazy, term, terms, version, objectState: state } = endpoint;
-        return this.#link.send({ kind: "OpenObject", request, object, lazy, term, terms, version, state });
+        return this.#parts.link.send({
+          kind: "OpenObject",
+          request,
+          object,
+          lazy,
+          term,
+          terms,
+          version,
+          state,
+        });
       }
       case "producer": {
         const { channel, schema, history, key, lanes } = endpoint;
@@ -109,12 +106,12 @@ export class Openings {
         const [raised, raisedUrgent] = [BigInt(lanes.usual.raised), BigInt(lanes.urgent.raised)];
         const counts = { source, raised, raisedUrgent };
         const asked = { request, channel, schema, modulates, history, key, instance, ...counts };
-        return this.#link.send({ kind: "OpenProducer", ...asked });
+        return this.#parts.link.send({ kind: "OpenProducer", ...asked });
       }
       case "consumer": {
         const { modulator, as } = endpoint;
         const from = after.is === "new" ? this.#beginningOf(endpoint) : placeBehind(endpoint, after);
-        return this.#link.send(endpoint.opening({ request, modulator, as, from, compared }));
+        return this.#parts.link.send(endpoint.opening({ request, modulator, as, from, compared }));
       }
     }
   }
@@ -124,23 +121,23 @@ export class Openings {
     // A sequence number is one of the raw channel, not of the modulator's output.
     if (from?.from === FROM.seq && modulator !== undefined) return undefined;
     if (from?.from !== FROM.time) return from;
-    return { ...from, at: this.#link.gatewayTime(from.at) };
+    return { ...from, at: this.#parts.link.gatewayTime(from.at) };
   }
 
   objectOpened({ request, copy: number }: CopyUpdate): void {
-    const copy = this.#index.asked(request);
+    const copy = this.#parts.index.asked(request);
     if (copy?.is !== "object") return this.#decline(number);
     copy.become({ is: "live", number });
   }
 
   /** Closes an endpoint at the gateway that is not wanted any more. */
   #decline(endpoint: number): void {
-    this.#link.send({ kind: "CloseEndpoint", endpoint });
+    this.#parts.link.send({ kind: "CloseEndpoint", endpoint });
   }
 
   producerOpened({ request, channel: channelNumber, producer: number }: Opened<"ProducerOpened">): void {
     if (request === 0) return this.#producerMoved(number, channelNumber);
-    const producer = this.#index.asked(request);
+    const producer = this.#parts.index.asked(request);
     if (producer?.is !== "producer" || producer.state.is !== "asked") return this.#decline(number);
     producer.become({ is: "installing", number, channelNumber, after: producer.state.after });
     this.#producerEntered(producer, channelNumber);
@@ -148,7 +145,7 @@ export class Openings {
 
   /** A derived channel that a producer publishes into has another number when it is made again. */
   #producerMoved(number: number, channelNumber: number): void {
-    const producer = this.#index.producerOf(number);
+    const producer = this.#parts.index.producerOf(number);
     if (producer?.open === undefined) return;
     const { channelNumber: left } = producer;
     producer.become({ ...producer.open, channelNumber });
@@ -164,12 +161,12 @@ export class Openings {
   }
 
   #producerLeft(channelNumber: number): void {
-    if (this.#index.producersOf(channelNumber) === undefined)
+    if (this.#parts.index.producersOf(channelNumber) === undefined)
       this.#production?.modulation.installed.unpublished(channelNumber);
   }
 
   consumerOpened(opened: ConsumerOpened): void {
-    const consumer = this.#index.asked(opened.request);
+    const consumer = this.#parts.index.asked(opened.request);
     if (consumer?.is !== "consumer") return this.#decline(opened.consumer);
     this.#changes.opened(consumer, opened);
   }
@@ -212,15 +209,15 @@ export class Openings {
       if (consumer.state.is === "live") this.#listens(consumer, isOwed);
       if (old === undefined && isOwed) this.#production?.deriving.handKept(consumer);
     }
-    if (!this.#index.isAnyAway()) this.#production?.hold.allHere();
+    if (!this.#parts.index.isAnyAway()) this.#production?.hold.allHere();
     if (consumer.past?.isTold !== false) this.#tellOpened(consumer, comesBack, newest, opened);
     // The consumer may have to leave again at once.
-    this.#flow.entered(consumer);
+    this.#parts.flow.entered(consumer);
     this.#changes.askNext(consumer);
     if (old === undefined || isLost) return;
     // Events of the old modulator that are still being handled are waited for.
-    const close = (): void => this.#link.send({ kind: "CloseEndpoint", endpoint: old.number });
-    this.#synchronous.whenDone(consumer, old.channelNumber, close);
+    const close = (): void => this.#parts.link.send({ kind: "CloseEndpoint", endpoint: old.number });
+    this.#parts.synchronous.whenDone(consumer, old.channelNumber, close);
   }
 
   /**
@@ -258,8 +255,8 @@ export class Openings {
       this.#tellOpened(consumer, true, false, opened);
       this.#pastIsOver(consumer);
     };
-    this.#late.await({ of: { port: consumer.port, endpoint: consumer.id }, act, refuse });
-    this.#late.load();
+    this.#parts.production.await({ of: { port: consumer.port, endpoint: consumer.id }, act, refuse });
+    this.#parts.production.load();
   }
 
   /** Makes a past here that the derived channel does not have. Events that come meanwhile wait. */
@@ -291,13 +288,13 @@ export class Openings {
   }
 
   #consumerLeft(channelNumber: number): void {
-    this.#flow.left(channelNumber);
+    this.#parts.flow.left(channelNumber);
     this.#production?.demands.left(channelNumber);
   }
 
   /** Has a consumer compare its modulator with others, before the gateway has it installed. */
   compare({ request, newest, modulators }: Opened<"Compare">): void {
-    const consumer = this.#index.asked(request);
+    const consumer = this.#parts.index.asked(request);
     if (consumer?.is !== "consumer") return;
     const { id, listener, state, open } = consumer;
     const awaits: Awaited = { newest };
@@ -327,11 +324,11 @@ export class Openings {
 
   /** A consumer's past is complete: it is live from now on. */
   replayed({ consumer: number, replay }: Opened<"Replayed">): void {
-    const consumer = this.#index.consumerOf(number);
+    const consumer = this.#parts.index.consumerOf(number);
     if (consumer?.state.is !== "replaying" || consumer.state.replay !== replay) return;
     const { channelNumber, epoch, change } = consumer.state;
     consumer.become({ is: "live", number, channelNumber, epoch, change });
-    this.#flow.entered(consumer);
+    this.#parts.flow.entered(consumer);
     consumer.isOwedNewest = false;
     // Nobody is sent a past who is not owed it.
     this.#listens(consumer, true);
@@ -355,14 +352,14 @@ export class Openings {
 
   /** The gateway refuses what was asked. */
   refused(request: number, error: JechoError): void {
-    const endpoint = this.#index.asked(request);
+    const endpoint = this.#parts.index.asked(request);
     if (endpoint === undefined) return;
     this.#refused(endpoint, endpoint.is === "consumer" ? endpoint.open?.change : undefined, error);
   }
 
   /** The gateway ended a consumer that was open. */
   lost(number: number, error: JechoError): void {
-    const consumer = this.#index.consumerOf(number);
+    const consumer = this.#parts.index.consumerOf(number);
     if (consumer === undefined) return;
     const { open, successor } = consumer;
     if (successor === undefined || open === undefined) this.#refused(consumer, undefined, error);
@@ -404,7 +401,7 @@ export class Openings {
     const { open } = consumer;
     // Feeds of modulators have no application's thread.
     if (open === undefined || consumer.feed !== undefined) return;
-    this.#link.send({ kind: "CloseEndpoint", endpoint: open.number });
+    this.#parts.link.send({ kind: "CloseEndpoint", endpoint: open.number });
     this.#changes.leave(consumer);
     consumer.become(RESTING);
     this.#consumerLeft(open.channelNumber);
@@ -414,14 +411,14 @@ export class Openings {
   /** A consumer that rests, or is to be asked for again later, comes back behind its place now. */
   wake(consumer: ConsumerEndpoint): void {
     const { is } = consumer.state;
-    if ((is === "resting" || is === "retrying") && this.#link.isLive) this.#ask(consumer);
+    if ((is === "resting" || is === "retrying") && this.#parts.link.isLive) this.#ask(consumer);
   }
 
   /** Ends an endpoint. */
   close(endpoint: Endpoint): void {
     const { open } = endpoint;
     this.end(endpoint);
-    if (open !== undefined) this.#link.send({ kind: "CloseEndpoint", endpoint: open.number });
+    if (open !== undefined) this.#parts.link.send({ kind: "CloseEndpoint", endpoint: open.number });
   }
 
   /** Ends an endpoint that the gateway knows to have ended. Nobody waits for it. */
@@ -434,7 +431,7 @@ export class Openings {
       if (open !== undefined && "channelNumber" in open) this.#producerLeft(open.channelNumber);
     } else if (endpoint.is === "consumer") {
       endpoint.past?.end();
-      this.#synchronous.left(endpoint);
+      this.#parts.synchronous.left(endpoint);
       if (open !== undefined && "channelNumber" in open) this.#consumerLeft(open.channelNumber);
     }
   }

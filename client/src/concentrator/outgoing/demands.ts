@@ -30,41 +30,28 @@ const PAUSE_MS = 0.02;
 
 /** Tracks the demand for what is raised and made here: of consumers elsewhere, as the gateway says, and of those of this process. */
 export class Demands {
-  readonly #index: EndpointIndex;
-  readonly #modulation: Modulation;
-  readonly #routes: Routes;
-  readonly #reception: Reception;
-  readonly #outbox: Outbox;
-  readonly #hold: Hold;
+  readonly #parts: DemandsParts;
   /** Channels whose demand was told a moment ago, and whether it has changed since. */
   readonly #pausing = new Map<string, boolean>();
 
   readonly #onOpened: (producer: ProducerEndpoint) => void;
 
   /** @param onOpened told of a producer whose events count from now on */
-  constructor(
-    { index, modulation, routes, reception, outbox, hold }: DemandsParts,
-    onOpened: (producer: ProducerEndpoint) => void,
-  ) {
+  constructor(parts: DemandsParts, onOpened: (producer: ProducerEndpoint) => void) {
+    this.#parts = parts;
     this.#onOpened = onOpened;
-    this.#index = index;
-    this.#modulation = modulation;
-    this.#routes = routes;
-    this.#reception = reception;
-    this.#outbox = outbox;
-    this.#hold = hold;
   }
 
   /** Takes the number of remote consumers of a channel or derived channel. */
   told(demand: Told): void {
     // What is derived may be made here, and published here as well.
     this.#toldOfDerived(demand);
-    for (const producer of this.#index.producersOf(demand.channel) ?? [])
+    for (const producer of this.#parts.index.producersOf(demand.channel) ?? [])
       this.#toldOfProducer(producer, demand);
   }
 
   #toldOfProducer(producer: ProducerEndpoint, { consumers, unheard }: Told): void {
-    const begins = producer.elsewhere === 0 || this.#hold.isHolding;
+    const begins = producer.elsewhere === 0 || this.#parts.hold.isHolding;
     producer.elsewhere = consumers;
     producer.unheard = unheard;
     // The first word on demand says that all modulators are installed: the producer's events count.
@@ -78,43 +65,43 @@ export class Demands {
     this.#resumeOrRest(producer.lanes, consumers, begins, (lane, runs) =>
       this.#handAgain(producer, lane, runs),
     );
-    if (consumers > 0) this.#hold.back(producer);
+    if (consumers > 0) this.#parts.hold.back(producer);
     this.tell(producer.channel);
   }
 
   /** Consumers here that began in the past get what a broken connection may have lost, for the gateway's past lacks it. Others have had it. */
   #handAgain({ channel, channelNumber }: ProducerEndpoint, lane: Lane, runs: readonly EventsFrame[]): void {
-    const owed = this.#index.owed.get(channel) ?? [];
-    for (const consumer of [...owed, ...this.#routes.membersOf(channelNumber)]) {
+    const owed = this.#parts.index.owed.get(channel) ?? [];
+    for (const consumer of [...owed, ...this.#parts.routes.membersOf(channelNumber)]) {
       const { isApplications, modulator, from } = consumer;
       if (!isApplications || modulator !== undefined || from === undefined) continue;
-      for (const run of runs) this.#reception.raisedBefore(consumer, run, lane);
+      for (const run of runs) this.#parts.reception.raisedBefore(consumer, run, lane);
     }
   }
 
   #toldOfDerived({ channel, consumers, unheard }: Told): void {
     this.#toldInstead(channel, consumers);
-    const installation = this.#modulation.installed.ofNumber(channel);
+    const installation = this.#parts.modulation.installed.ofNumber(channel);
     if (installation === undefined) return;
-    const begins = !installation.isTold || installation.elsewhere === 0 || this.#hold.isHolding;
+    const begins = !installation.isTold || installation.elsewhere === 0 || this.#parts.hold.isHolding;
     installation.isTold = true;
     installation.elsewhere = consumers;
     installation.unheard = unheard;
     this.#resumeOrRestFormer(installation, consumers, begins);
-    for (const name of this.#modulation.installed.sourcesOf(installation))
-      for (const producer of this.#index.producersNamed(name)) {
+    for (const name of this.#parts.modulation.installed.sourcesOf(installation))
+      for (const producer of this.#parts.index.producersNamed(name)) {
         const lanes = installation.lanes.get(producer.lanes.usual.source.id);
         if (lanes === undefined || producer.open === undefined) continue;
         if (begins) lanes.address(channel, producer.open.number);
         this.#resumeOrRest(lanes, consumers, begins);
       }
-    if (consumers > 0) this.#hold.back(installation);
+    if (consumers > 0) this.#parts.hold.back(installation);
     this.#tellOf(installation);
   }
 
   /** Takes that number for modulators that run here in the stead of other processes, unless they run for the consumers here alone. */
   #toldInstead(channel: number, consumers: number): void {
-    for (const installation of this.#modulation.installed) {
+    for (const installation of this.#parts.modulation.installed) {
       if (installation.number !== channel || installation.process === 0 || installation.own) continue;
       const begins = installation.elsewhere === 0;
       installation.isTold = true;
@@ -131,7 +118,7 @@ export class Demands {
     installation.former = installation.former.filter(lanes => lanes.owe);
     for (const lanes of installation.former) {
       const source = lanes.usual.origin ?? lanes.urgent.origin;
-      const raising = source && this.#index.producerOfSource(source.id);
+      const raising = source && this.#parts.index.producerOfSource(source.id);
       // Those of other processes have their numbers from their feed.
       if (raising?.open !== undefined) lanes.address(installation.number, raising.open.number);
       this.#resumeOrRest(lanes, consumers, begins);
@@ -148,7 +135,7 @@ export class Demands {
     for (const lane of lanes) {
       if (consumers === 0) lane.isPlaced = false;
       else if (begins && lane.isBegun && lane.isAddressed) {
-        const runs = this.#outbox.resume(lane);
+        const runs = this.#parts.outbox.resume(lane);
         if (runs.length > 0) sent(lane, runs);
       }
     }
@@ -160,10 +147,10 @@ export class Demands {
       this.#pausing.set(base, true);
       return;
     }
-    const derived = this.#modulation.derivedOf(base, number => this.#routes.consumersOf(number));
-    for (const producer of this.#index.producersNamed(base)) {
+    const derived = this.#parts.modulation.derivedOf(base, number => this.#parts.routes.consumersOf(number));
+    for (const producer of this.#parts.index.producersNamed(base)) {
       const { id: endpoint, listener, channelNumber, elsewhere, unheard } = producer;
-      const here = this.#routes.consumersOf(channelNumber);
+      const here = this.#parts.routes.consumersOf(channelNumber);
       listener.notify({ is: "demand", endpoint, demand: wantedOf(elsewhere - unheard + here, derived) });
     }
     if (derived.length > MOST_AT_ONCE) this.#pause(base, PAUSE_MS * derived.length);
@@ -181,30 +168,30 @@ export class Demands {
 
   /** Tells them of a shared object that modulators of the channel read. */
   tellState(base: string, { readers, state }: StateOfReaders): void {
-    for (const { id: endpoint, listener } of this.#index.producersNamed(base))
+    for (const { id: endpoint, listener } of this.#parts.index.producersNamed(base))
       listener.notify({ is: "state", endpoint, readers, state });
   }
 
   /** A consumer here has left a channel or derived channel. */
   left(channel: number): void {
-    for (const producer of this.#index.producersOf(channel) ?? []) this.tell(producer.channel);
-    const installation = this.#modulation.installed.ofNumber(channel);
+    for (const producer of this.#parts.index.producersOf(channel) ?? []) this.tell(producer.channel);
+    const installation = this.#parts.modulation.installed.ofNumber(channel);
     if (installation !== undefined) this.#tellOf(installation);
   }
 
   #tellOf(installation: Installation): void {
-    for (const name of this.#modulation.installed.sourcesOf(installation)) this.tell(name);
+    for (const name of this.#parts.modulation.installed.sourcesOf(installation)) this.tell(name);
   }
 
   /** The producers and installations here that have consumers, here or elsewhere. */
   wanted(): (ProducerEndpoint | Installation)[] {
     const wanted: (ProducerEndpoint | Installation)[] = [];
     const isWanted = (elsewhere: number, channel: number): boolean =>
-      elsewhere > 0 || this.#routes.consumersOf(channel) > 0;
-    for (const endpoint of this.#index)
+      elsewhere > 0 || this.#parts.routes.consumersOf(channel) > 0;
+    for (const endpoint of this.#parts.index)
       if (endpoint.is === "producer" && isWanted(endpoint.elsewhere, endpoint.channelNumber))
         wanted.push(endpoint);
-    for (const installation of this.#modulation.installed)
+    for (const installation of this.#parts.modulation.installed)
       if (installation.process === 0 && isWanted(installation.elsewhere, installation.number))
         wanted.push(installation);
     return wanted;
@@ -212,14 +199,14 @@ export class Demands {
 
   /** Called when nobody is expected back: producers that are not open again have consumers here alone. */
   nobodyBack(): void {
-    for (const endpoint of this.#index) {
+    for (const endpoint of this.#parts.index) {
       if (endpoint.is !== "producer" || endpoint.state.is === "live") continue;
       endpoint.elsewhere = 0;
       endpoint.unheard = 0;
       for (const lane of endpoint.lanes) lane.takeUnconfirmed();
       this.tell(endpoint.channel);
     }
-    for (const installation of this.#modulation.installed) {
+    for (const installation of this.#parts.modulation.installed) {
       if (installation.isTold || installation.process !== 0) continue;
       installation.isTold = true;
       installation.elsewhere = 0;

@@ -50,16 +50,7 @@ interface Flush {
 /** Takes raised events as soon as they may be sent, and gives them to consumers here, to modulators, and to the gateway. */
 export class Raising {
   readonly #events: RaisedEvents;
-  readonly #index: EndpointIndex;
-  readonly #link: Link;
-  readonly #outbox: Outbox;
-  readonly #hold: Hold;
-  readonly #modulation: Modulation;
-  readonly #routes: Routes;
-  readonly #reception: Reception;
-  readonly #feeds: Feeds;
-  readonly #synchronous: SynchronousEvents;
-  readonly #traced: TracedRuns | undefined;
+  readonly #parts: RaisingParts;
   readonly #taker: RunTaker;
   readonly #take = (records: readonly RingRecord[], queue: RaisedQueue): number => {
     gatherRuns(records, queue, this.#taker);
@@ -69,9 +60,8 @@ export class Raising {
 
   constructor(events: RaisedEvents, parts: RaisingParts) {
     this.#events = events;
+    this.#parts = parts;
     const { link, memory } = parts;
-    this.#index = parts.index;
-    this.#link = link;
     this.#taker = {
       get mostBytes() {
         return link.limitBytes;
@@ -81,28 +71,20 @@ export class Raising {
       keep: run => this.#raiseQuietly(run),
       skip: (producer, raised) => this.#skip(producer, raised),
     };
-    this.#outbox = parts.outbox;
-    this.#hold = parts.hold;
-    this.#modulation = parts.modulation;
-    this.#routes = parts.routes;
-    this.#reception = parts.reception;
-    this.#feeds = parts.feeds;
-    this.#synchronous = parts.synchronous;
-    this.#traced = parts.traced;
   }
 
   /** Sends the events raised since the last call. @returns false where they have to wait in their queues */
   drain(): boolean {
-    if (this.#hold.isHolding) return false;
-    const isFull = !this.#link.isReady || this.#outbox.isFull || this.#hold.isBlocked;
-    if (this.#link.isLive && isFull) return false;
+    if (this.#parts.hold.isHolding) return false;
+    const isFull = !this.#parts.link.isReady || this.#parts.outbox.isFull || this.#parts.hold.isBlocked;
+    if (this.#parts.link.isLive && isFull) return false;
     this.takeAll();
     return true;
   }
 
   /** Sends all, however much is unconfirmed. */
   takeAll(): void {
-    this.#outbox.together(() => this.#events.drain(this.#take));
+    this.#parts.outbox.together(() => this.#events.drain(this.#take));
   }
 
   /** Calls back when earlier events are through the modulators here, and the gateway has them, too. */
@@ -114,9 +96,9 @@ export class Raising {
   /** Ends the flushes whose conditions hold now. */
   checkFlushes(): void {
     // While consumers are expected back, runs that a broken connection may have lost are still to be sent again.
-    if (this.#flushes.length === 0 || !this.#events.isEmpty() || this.#hold.isHolding) return;
+    if (this.#flushes.length === 0 || !this.#events.isEmpty() || this.#parts.hold.isHolding) return;
     const raised = this.#flushes.filter(({ at }) => at === "raised");
-    const { installed, runs } = this.#modulation;
+    const { installed, runs } = this.#parts.modulation;
     const isModulated = raised.length > 0 && installed.depth > 0;
     for (const flush of raised) flush.at = isModulated ? "modulating" : "modulated";
     if (isModulated)
@@ -126,14 +108,15 @@ export class Raising {
       });
     const done = this.#flushes.filter(({ at }) => at === "modulated");
     if (done.length === 0) return;
-    if (this.#link.isLive && !this.#outbox.isEmpty) return this.#outbox.askForConfirmation();
+    if (this.#parts.link.isLive && !this.#parts.outbox.isEmpty)
+      return this.#parts.outbox.askForConfirmation();
     this.#flushes = this.#flushes.filter(({ at }) => at !== "modulated");
     for (const flush of done) flush.done();
   }
 
   #send({ bytes, view, runs }: OutgoingMessage): void {
     const isOwn = !runs.some(({ producer }) => this.#concerns(producer));
-    const sent = this.#outbox.gather(bytes, runs, isOwn);
+    const sent = this.#parts.outbox.gather(bytes, runs, isOwn);
     for (const run of runs) {
       if (!sent || run.sync || (!isOwn && this.#concerns(run.producer)))
         this.#raise(run, EventsFrame.at(bytes, run.start, view), sent);
@@ -142,13 +125,15 @@ export class Raising {
 
   /** Whether anybody in this process may want the producer's events. */
   #concerns(producer: ProducerEndpoint): boolean {
-    return this.#modulation.takes(producer.channel) || this.#isHeard(producer);
+    return this.#parts.modulation.takes(producer.channel) || this.#isHeard(producer);
   }
 
   /** Whether anybody but the modulators of its channel may. */
   #isHeard({ channel, channelNumber }: ProducerEndpoint): boolean {
     return (
-      this.#routes.takes(channelNumber) || this.#feeds.isFed(channelNumber) || this.#index.owed.has(channel)
+      this.#parts.routes.takes(channelNumber) ||
+      this.#parts.feeds.isFed(channelNumber) ||
+      this.#parts.index.owed.has(channel)
     );
   }
 
@@ -162,42 +147,43 @@ export class Raising {
       listener.notify({ is: "dropped", endpoint, raised: first, events: frame.count });
       return;
     }
-    for (const consumer of this.#index.owed.get(channel) ?? [])
-      if (consumer.modulator === undefined) this.#reception.raisedBefore(consumer, frame, lane);
-    if (behind < raised - 1) this.#reception.stated(channelNumber, { ...placeOf(lane), raised: behind });
-    this.#traced?.begin(of);
+    for (const consumer of this.#parts.index.owed.get(channel) ?? [])
+      if (consumer.modulator === undefined) this.#parts.reception.raisedBefore(consumer, frame, lane);
+    if (behind < raised - 1)
+      this.#parts.reception.stated(channelNumber, { ...placeOf(lane), raised: behind });
+    this.#parts.traced?.begin(of);
     if (!frame.isSync) {
-      this.#reception.raised(frame, lane);
-      this.#modulation.runs.enqueue(channel, frame, of);
-      this.#feeds.raised(frame, undefined, of);
+      this.#parts.reception.raised(frame, lane);
+      this.#parts.modulation.runs.enqueue(channel, frame, of);
+      this.#parts.feeds.raised(frame, undefined, of);
       return;
     }
-    const name = this.#synchronous.begin(producer, raised, sent ? frame : undefined);
-    this.#feeds.raised(frame, name, of);
-    this.#reception.raised(frame, lane, outcome => this.#synchronous.settle(name, outcome));
-    if (!this.#modulation.runs.enqueue(channel, frame, of, name)) this.#synchronous.settle(name);
+    const name = this.#parts.synchronous.begin(producer, raised, sent ? frame : undefined);
+    this.#parts.feeds.raised(frame, name, of);
+    this.#parts.reception.raised(frame, lane, outcome => this.#parts.synchronous.settle(name, outcome));
+    if (!this.#parts.modulation.runs.enqueue(channel, frame, of, name)) this.#parts.synchronous.settle(name);
   }
 
   /** The events up to this one that did not come were dropped in their queue. */
   #skip({ usual: lane, channel, channelNumber, elsewhere }: ProducerEndpoint, raised: number): void {
     if (raised <= lane.raised) return;
     // Whoever begins to listen later is told the position then.
-    const isHeardElsewhere = elsewhere > 0 && lane.isAddressed && this.#link.isLive;
-    if (isHeardElsewhere && !lane.isPlaced) this.#outbox.place(lane);
-    this.#reception.stated(channelNumber, placeOf(lane));
+    const isHeardElsewhere = elsewhere > 0 && lane.isAddressed && this.#parts.link.isLive;
+    if (isHeardElsewhere && !lane.isPlaced) this.#parts.outbox.place(lane);
+    this.#parts.reception.stated(channelNumber, placeOf(lane));
     lane.raised = raised;
-    if (isHeardElsewhere) this.#outbox.place(lane);
-    this.#reception.stated(channelNumber, placeOf(lane));
+    if (isHeardElsewhere) this.#parts.outbox.place(lane);
+    this.#parts.reception.stated(channelNumber, placeOf(lane));
     const none = { source: lane.source, after: raised, through: raised };
-    this.#modulation.runs.pass(channel, none);
-    this.#feeds.passed(channelNumber, none);
+    this.#parts.modulation.runs.pass(channel, none);
+    this.#parts.feeds.passed(channelNumber, none);
   }
 
   /** An event too large for the gateway is not sent, as without a connection. */
   #refuse({ producer, lane, sync, raised, bounds, first: event }: RaisedRun): void {
     const { id: endpoint, listener } = producer;
     const bytes = (bounds[2 * event + 1] as number) - (bounds[2 * event] as number);
-    const why = `an event of ${bytes} bytes: the gateway takes at most ${this.#link.limitBytes}`;
+    const why = `an event of ${bytes} bytes: the gateway takes at most ${this.#parts.link.limitBytes}`;
     if (!sync) listener.notify({ is: "fault", error: new JechoError("FRAME_TOO_LARGE", why) });
     const first = lane.urgent ? Number.NEGATIVE_INFINITY : raised;
     listener.notify({ is: "dropped", endpoint, raised: first, events: 1, code: "FRAME_TOO_LARGE" });
@@ -211,14 +197,14 @@ export class Raising {
     const lent = new LentRun(headerOf(run), run);
     const of = provenanceOf(lane, { raised, count: lent.count });
     if (this.#isHeard(producer) || producer.open === undefined) return this.#raise(run, lent.frame(), false);
-    this.#traced?.begin(of);
+    this.#parts.traced?.begin(of);
     if (!sync) {
-      this.#modulation.runs.enqueue(channel, lent, of);
+      this.#parts.modulation.runs.enqueue(channel, lent, of);
       return;
     }
-    const name = this.#synchronous.begin(producer, raised);
-    this.#synchronous.settle(name);
-    if (!this.#modulation.runs.enqueue(channel, lent, of, name)) this.#synchronous.settle(name);
+    const name = this.#parts.synchronous.begin(producer, raised);
+    this.#parts.synchronous.settle(name);
+    if (!this.#parts.modulation.runs.enqueue(channel, lent, of, name)) this.#parts.synchronous.settle(name);
   }
 }
 
