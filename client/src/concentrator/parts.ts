@@ -1,18 +1,16 @@
 import type { Environment, TierEvents } from "@jecho/modulators/internal";
-import type { Frame } from "@jecho/shared/internal";
 import { createEnvironment as environmentHere, loadsOverNetwork } from "#platform";
 import type { ProducerModulatorOptions } from "../options/producer-options.ts";
 import type { CreateEnvironment } from "../platform/face.ts";
-import type { Status } from "../session/status.ts";
 import { EndpointIndex } from "./endpoints/endpoint-index.ts";
 import { Openings } from "./endpoints/openings.ts";
 import { GatewayQuestions } from "./gateway-questions.ts";
 import { Flow } from "./incoming/flow.ts";
-import { Reception } from "./incoming/reception.ts";
+import { Reception, type ReceptionEvents } from "./incoming/reception.ts";
 import { Routes } from "./incoming/routes.ts";
 import { SynchronousEvents } from "./incoming/synchronous.ts";
 import { LateProduction } from "./late-production.ts";
-import { Link, type LinkOptions } from "./link.ts";
+import { Link, type LinkEvents, type LinkOptions } from "./link.ts";
 import { ObjectCopies } from "./object-copies.ts";
 import type { RaisedEvents } from "./outgoing/outgoing.ts";
 import type { Production } from "./production-parts.ts";
@@ -25,16 +23,7 @@ export interface ConcentratorOptions extends LinkOptions {
 }
 
 /** Listener for notices that concern several parts. */
-interface PartsListener {
-  onStatus(status: Status): void;
-  onGateway(identity: string): void;
-  onFrame(frame: Frame): void;
-  /** The subject of a producer is known: see `ReceptionEvents`. */
-  onNamed(replay: number, producer: number, name: string): void;
-  /** The application is to give a token. */
-  onTokenWanted(): void;
-  /** The gateway has taken a token, which is this subject's. */
-  onAdmitted(subject: string): void;
+interface PartsListener extends Omit<LinkEvents, "onReady">, Pick<ReceptionEvents, "onNamed"> {
   /** The connection takes events again. */
   onRoom(): void;
   /** Called when all consumers that were expected after a broken connection are back, or will not come. */
@@ -79,7 +68,7 @@ export function assemble(
   options: ConcentratorOptions,
   events: RaisedEvents,
   { loadProduction, createEnvironment = environmentHere }: PlaceWays,
-  { onStatus, onGateway, onFrame, onNamed, onTokenWanted, onAdmitted, onRoom, onAllBack }: PartsListener,
+  { onNamed, onRoom, onAllBack, ...ofLink }: PartsListener,
 ) {
   const { most: wanted = Number.POSITIVE_INFINITY, ...running } = options.modulators;
   const most = running.allow === "none" ? 0 : wanted;
@@ -109,11 +98,7 @@ export function assemble(
     act => link.together(act),
   );
   const link = new Link(options, {
-    onStatus,
-    onGateway,
-    onFrame,
-    onTokenWanted,
-    onAdmitted,
+    ...ofLink,
     onReady: ready => {
       production.parts?.modulation.runs.flow(ready);
       if (ready) onRoom();
