@@ -2,15 +2,12 @@ import type { Modulator } from "@jecho/modulators";
 import { type ModulatorTable, modulatorTable } from "@jecho/modulators/internal";
 import { JechoError, type Type } from "@jecho/shared";
 import { checkOptions, FROM, type Inherited, type OptionNames } from "@jecho/shared/internal";
-import { loadsOverNetwork } from "#platform";
-import { Consumer } from "../consumer/consumer.ts";
-import type { RaisedBy, WrittenBy } from "../consumer/event-reader.ts";
+import { Consumer, type ConsumerSession } from "../consumer/consumer.ts";
 import { checkObjects } from "../objects/objects-of.ts";
 import type { Handler, SubscribeOptions, TakeOverOptions } from "../options/consumer-options.ts";
 import { formerOf, labelOf, placeOf, queueOf } from "../options/open-options.ts";
 import { TAKE_OVER } from "../options/option-names.ts";
 import type { ProduceOptions } from "../options/producer-options.ts";
-import type { Tracing } from "../options/tracing.ts";
 import type { ControlRequest, Port, PortRequest } from "../places/port.ts";
 import type { Producer } from "../producer/producer.ts";
 import type { Producing } from "../producer/producing.ts";
@@ -23,7 +20,7 @@ import type { SessionStatus } from "../session/session-status.ts";
 import { type ChannelWays, EventChannel } from "./channel.ts";
 
 /** Session as its endpoints see it. */
-export interface EndpointSession {
+export interface EndpointSession extends Omit<ConsumerSession, "tableOf" | "closeEndpoint"> {
   /** Address of the gateway. */
   readonly address: string;
   readonly names: GatewayNames;
@@ -31,15 +28,10 @@ export interface EndpointSession {
   readonly port: Port;
   /** Options of the queue that producers share. */
   readonly queue: EventQueueOptions;
-  readonly tracing: Tracing | undefined;
   readonly ways: ChannelWays;
   post(request: PortRequest): void;
-  readonly types: WrittenBy;
-  readonly producers: RaisedBy;
   /** The types that the present producers of a channel write. */
   typesOf(channel: string): Promise<Type[]>;
-  /** Something went wrong without an endpoint to blame. */
-  failed(error: JechoError): void;
   /** Resolves when what was raised before has been taken, or after 30 s. */
   taken(): Promise<void>;
 }
@@ -47,12 +39,18 @@ export interface EndpointSession {
 /** Opens a session's producers and consumers, closes them, and is their way to its concentrator. */
 export class Opener {
   readonly #session: EndpointSession;
+  readonly #forConsumers: ConsumerSession;
   readonly #endpoints: Endpoints;
   /** Loaded with the first producer. */
   #producing: Producing | undefined;
 
   constructor(session: EndpointSession, endpoints: Endpoints) {
     this.#session = session;
+    this.#forConsumers = {
+      ...session,
+      tableOf: (...of) => this.#tableOf(...of),
+      closeEndpoint: endpoint => this.closeEndpoint(endpoint),
+    };
     this.#endpoints = endpoints;
   }
 
@@ -67,9 +65,7 @@ export class Opener {
   }
 
   async #loadProducing(signal: AbortSignal | undefined): Promise<Producing> {
-    // As long as the gateway is away its page's server may be, too.
-    if (loadsOverNetwork) await this.#session.status.ready(signal);
-    const loaded = await import("../producer/producing.ts");
+    const loaded = await this.#session.ways.load(() => import("../producer/producing.ts"), signal);
     this.#producing ??= new loaded.Producing(this, this.#session, this.#endpoints);
     return this.#producing;
   }
@@ -92,13 +88,21 @@ export class Opener {
     const from = placeOf(options);
     const former = formerOf(options);
     const behind = from?.from === FROM.resume ? { ...from, ...former } : undefined;
-    const consumer = new Consumer<T>(this, endpoint, channel, handler, options, options, behind);
+    const consumer = new Consumer<T>(
+      this.#forConsumers,
+      endpoint,
+      channel,
+      handler,
+      options,
+      options,
+      behind,
+    );
     return this.#open(consumer, options.signal, {
       is: "openConsumer",
       endpoint,
       channel: name,
       schema: channel.type?.schema ?? new Uint8Array(0),
-      modulator: options.modulator && this.tableOf(options.modulator, options.capabilities),
+      modulator: options.modulator && this.#tableOf(options.modulator, options.capabilities),
       queue: queueOf(options.queue),
       label: labelOf(options.label),
       as: options.as ?? "",
@@ -119,7 +123,7 @@ export class Opener {
     const endpoint = this.#endpoints.next();
     const pair = { modulator: modulator && { source: modulator.source }, demodulator: options.demodulator };
     const place = new EventChannel<T>(this.#session.ways, channel, options.type);
-    const consumer = new Consumer<T>(this, endpoint, place, handler, pair, options, {
+    const consumer = new Consumer<T>(this.#forConsumers, endpoint, place, handler, pair, options, {
       epoch,
       seq,
       sources,
@@ -146,11 +150,11 @@ export class Opener {
     request: Extract<ControlRequest, { is: "openConsumer" }>,
   ): Promise<Consumer<T>> {
     this.#session.status.checkUsable();
-    await this.#endpoints.open(request.endpoint, consumer, signal, () => this.post(request));
+    await this.#endpoints.open(request.endpoint, consumer, signal, () => this.#session.post(request));
     return consumer;
   }
 
-  tableOf(modulator: Modulator, capabilities?: readonly string[]): ModulatorTable {
+  #tableOf(modulator: Modulator, capabilities?: readonly string[]): ModulatorTable {
     const table = modulatorTable(modulator, capabilities);
     checkObjects(modulator, this.#session.names.identity);
     return table;
@@ -160,28 +164,8 @@ export class Opener {
     return this.#session.typesOf(channel);
   }
 
-  post(request: ControlRequest): void {
-    this.#session.post(request);
-  }
-
-  get tracing(): Tracing | undefined {
-    return this.#session.tracing;
-  }
-
-  get types(): WrittenBy {
-    return this.#session.types;
-  }
-
-  get producers(): RaisedBy {
-    return this.#session.producers;
-  }
-
-  failed(error: JechoError): void {
-    this.#session.failed(error);
-  }
-
   closeEndpoint(endpoint: number): void {
-    this.post({ is: "closeEndpoint", endpoint });
+    this.#session.post({ is: "closeEndpoint", endpoint });
     this.#endpoints.remove(endpoint);
   }
 }
