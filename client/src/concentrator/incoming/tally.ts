@@ -13,10 +13,7 @@ export const NOBODY: Outcome = { consumers: 0, failed: 0, message: "", missing: 
 export class Tally {
   readonly #done: (outcome: Outcome) => void;
   #waiting: number;
-  #consumers = 0;
-  #failed = 0;
-  #missing = 0;
-  #message = "";
+  #total = NOBODY;
 
   /** Tallies an event. Without parts it is done at once. */
   constructor(parts: number, done: (outcome: Outcome) => void) {
@@ -35,16 +32,16 @@ export class Tally {
     this.#waiting++;
   }
 
-  /** Settles one part. @returns whether it was the last one */
-  settle({ consumers, failed, message, missing }: Outcome = NOBODY): boolean {
-    if (this.#waiting === 0) return false;
-    this.#consumers += consumers;
-    this.#failed += failed;
-    this.#missing += missing;
-    if (this.#message === "") this.#message = message;
-    if (--this.#waiting > 0) return false;
-    const [total, lost, silent] = [this.#consumers, this.#failed, this.#missing];
-    this.#done({ consumers: total, failed: lost, message: this.#message, missing: silent });
-    return true;
+  /** Settles one part. */
+  settle(part: Outcome = NOBODY): void {
+    if (this.#waiting === 0) return;
+    const { consumers, failed, message, missing } = this.#total;
+    this.#total = {
+      consumers: consumers + part.consumers,
+      failed: failed + part.failed,
+      message: message || part.message,
+      missing: missing + part.missing,
+    };
+    if (--this.#waiting === 0) this.#done(this.#total);
   }
 }
