@@ -1,6 +1,6 @@
 import { JechoError } from "@jecho/shared";
 import { laterTurn } from "#platform";
-import { NewsListeners, type Status, statusNow, untilLive } from "./status.ts";
+import { NewsListeners, type Status, statusNow } from "./status.ts";
 
 /** Time that a session without a connection stays silent where nobody listens to its status. */
 const SILENCE_MS = 5000;
@@ -45,7 +45,29 @@ export class SessionStatus {
 
   /** Resolves when it is live. @throws JechoError what refused it, `CLOSED`, or the signal's reason */
   ready(signal?: AbortSignal): Promise<void> {
-    return untilLive(this.#now, this.#waiting, signal);
+    return new Promise((resolve, reject) => {
+      const check = ({ state, error }: Status): boolean => {
+        if (state === "live") resolve();
+        else if (state === "refused") reject(error);
+        else if (state === "closed") reject(new JechoError("CLOSED", "it was closed before it was live"));
+        else return false;
+        return true;
+      };
+      if (signal?.aborted) return reject(signal.reason);
+      if (check(this.#now)) return;
+      const abort = (): void => {
+        stop();
+        reject(signal?.reason);
+      };
+      const unwatch = this.#waiting.add(status => {
+        if (check(status)) stop();
+      });
+      const stop = (): void => {
+        unwatch();
+        signal?.removeEventListener("abort", abort);
+      };
+      signal?.addEventListener("abort", abort);
+    });
   }
 
   /** @throws JechoError `CLOSED`, or what refused the session */

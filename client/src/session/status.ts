@@ -1,4 +1,4 @@
-import { type ErrorCode, JechoError } from "@jecho/shared";
+import type { ErrorCode, JechoError } from "@jecho/shared";
 
 /**
  * State of a session or a consumer.
@@ -29,40 +29,6 @@ export interface Status {
 
 export function statusNow(state: Status["state"], error?: JechoError): Status {
   return error === undefined ? { state, since: Date.now() } : { state, since: Date.now(), error };
-}
-
-/**
- * Resolves when it is live.
- *
- * @param now its status at present
- * @param news hears of each later one
- * @throws JechoError what refused it, `CLOSED`, or the signal's reason
- */
-export function untilLive(now: Status, news: NewsListeners<Status>, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const check = (status: Status): boolean => {
-      if (status.state === "live") resolve();
-      else if (status.state === "refused") reject(status.error);
-      else if (status.state === "closed")
-        reject(new JechoError("CLOSED", "it was closed before it was live"));
-      else return false;
-      return true;
-    };
-    if (signal?.aborted) return reject(signal.reason);
-    if (check(now)) return;
-    const abort = (): void => {
-      stop();
-      reject(signal?.reason);
-    };
-    const unwatch = news.add(status => {
-      if (check(status)) stop();
-    });
-    const stop = (): void => {
-      unwatch();
-      signal?.removeEventListener("abort", abort);
-    };
-    signal?.addEventListener("abort", abort);
-  });
 }
 
 /** Listeners of one kind of news; each gets each, whatever another one does. */
