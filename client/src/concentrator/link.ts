@@ -232,11 +232,7 @@ export class Link {
     const asked = performance.now();
     this.send({ kind: "Ping", time: asked });
     this.#timers.after(PROBE_MS, () => {
-      if (socket === this.#socket && this.#lastHeard < asked)
-        this.#drop(
-          socket,
-          new JechoError("HEARTBEAT_MISSED", "the gateway was silent for longer than the heartbeat allows"),
-        );
+      if (this.#lastHeard < asked) this.#drop(socket, silent());
     });
   }
 
@@ -304,13 +300,8 @@ export class Link {
     const socket = this.#socket;
     this.#timers.after(this.#heartbeatMs, () => {
       if (socket === undefined || socket !== this.#socket) return;
-      if (performance.now() - this.#lastHeard > PATIENCE * this.#heartbeatMs) {
-        this.#drop(
-          socket,
-          new JechoError("HEARTBEAT_MISSED", "the gateway was silent for longer than the heartbeat allows"),
-        );
-        return;
-      }
+      if (performance.now() - this.#lastHeard > PATIENCE * this.#heartbeatMs)
+        return this.#drop(socket, silent());
       this.send({ kind: "Ping", time: performance.now() });
       this.#beat();
     });
@@ -367,6 +358,10 @@ export class Link {
     this.#status = status;
     this.#events.onStatus(status);
   }
+}
+
+function silent(): JechoError {
+  return new JechoError("HEARTBEAT_MISSED", "the gateway was silent for longer than the heartbeat allows");
 }
 
 function closeError(code: number, reason: string): JechoError {
