@@ -24,7 +24,6 @@ export class Delegation {
     this.#delegate = delegate;
     this.#tell = tell;
     this.#onError = onError;
-    this.#wanted = [];
   }
 
   /** All views as they are now, so that a modulator that needs one has it when it is installed. */

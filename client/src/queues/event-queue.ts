@@ -111,8 +111,8 @@ export class EventQueue {
     const end = write(type, event, ring, at, at + bytes);
     this.#counts?.set(endpoint, count);
     const sleeps = ring.commit(endpoint, count.next(), end, sync, this.#port.posted);
-    if (sleeps || this.#batch?.wakes || (this.#batchDelayMs > 0 && (sync || this.#isHalfFull))) {
-      this.#wake(sync || this.#isHalfFull);
+    if (sleeps || this.#batch?.wakes || (this.#batchDelayMs > 0 && (sync || this.#ring.isHalfFull))) {
+      this.#wake(sync || this.#ring.isHalfFull);
     }
     return end - at;
   }
@@ -166,7 +166,7 @@ export class EventQueue {
 
   /** Whether there is ample room: half of the queue is free, and nobody waits. */
   get isReady(): boolean {
-    return this.#waiters.isEmpty && !this.#isHalfFull;
+    return this.#waiters.isEmpty && !this.#ring.isHalfFull;
   }
 
   /**
@@ -191,7 +191,8 @@ export class EventQueue {
 
   /** Called when there is room again. */
   room(): void {
-    this.#admit();
+    this.#waiters.admit();
+    this.#pausing.admit();
   }
 
   /** The other side has handed on this many of the bytes that were sent. */
@@ -255,20 +256,11 @@ export class EventQueue {
     return ring.reserve(bytes);
   }
 
-  #admit(): void {
-    this.#waiters.admit();
-    this.#pausing.admit();
-  }
-
-  get #isHalfFull(): boolean {
-    return this.#ring.isHalfFull;
-  }
-
   #wake(now: boolean): void {
     const batch = this.#batch;
     if (batch !== undefined) {
       batch.now ||= now;
-      batch.wakes = !this.#isHalfFull;
+      batch.wakes = !this.#ring.isHalfFull;
       if (batch.wakes) return;
     }
     if (this.#isShared) this.#port.post({ is: "wake", queue: this.number, now });
@@ -290,7 +282,7 @@ export class EventQueue {
       }
       // With a full window there is no sleep: `taken` goes on.
     } while (this.#underWayBytes < windowBytes && !this.#ring.sleep());
-    if (this.#ring.owesRoom()) this.#admit();
+    if (this.#ring.owesRoom()) this.room();
   }
 }
 

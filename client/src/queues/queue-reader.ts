@@ -1,15 +1,10 @@
 import type { PortEnd } from "../concentrator/endpoints/endpoint.ts";
 import type { RaisedQueue, TakeRecords } from "../concentrator/outgoing/outgoing.ts";
+import type { QueueRequest } from "../places/port.ts";
 import { Ring, type RingRecord, recordsIn, type Visit } from "./ring.ts";
 
-export interface QueueReaderOptions {
-  /** A ring's; without it records are handed in. */
-  readonly memory: ArrayBufferLike | undefined;
-  /** Whether the writer drops the oldest when the ring is full. */
-  readonly drops: boolean;
-  /** Whether the queue's events are urgent. */
-  readonly urgent: boolean;
-}
+/** See `openQueue`; without memory records are handed in. */
+type QueueReaderOptions = Pick<Extract<QueueRequest, { is: "openQueue" }>, "memory" | "drops" | "urgent">;
 
 export interface QueueReaderEvents {
   /** Whether so many requests have been handled. */

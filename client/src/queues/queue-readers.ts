@@ -85,8 +85,8 @@ export class QueueReaders {
   }
 
   #sort(): void {
-    const readers = [...this.#queues.values()].map(({ reader }) => reader);
-    this.#readers = [...readers.filter(isUrgent), ...readers.filter(reader => !isUrgent(reader))];
+    const readers = Array.from(this.#queues.values(), ({ reader }) => reader);
+    this.#readers = readers.sort((a, b) => Number(b.isUrgent) - Number(a.isUrgent));
   }
 
   /** Queues that have gone are forgotten only when no event of theirs is left. */
@@ -109,8 +109,4 @@ export class QueueReaders {
       this.#events.drain();
     }, queue.batchDelayMs);
   }
-}
-
-function isUrgent({ isUrgent }: QueueReader): boolean {
-  return isUrgent;
 }
