@@ -1,4 +1,5 @@
 import type { Json } from "@jecho/modulators";
+import type { Declared } from "@jecho/modulators/internal";
 import type { Instead, Modulator, ObjectUpdate, SharedState } from "@jecho/shared/internal";
 import type { ConsumerEndpoint } from "../concentrator/endpoints/endpoint.ts";
 import type { Lanes } from "../concentrator/outgoing/lane.ts";
@@ -102,30 +103,27 @@ export interface Installation {
 
 type Placed = Pick<
   Installation,
-  | "by"
-  | "hosted"
-  | "base"
-  | "source"
-  | "feed"
-  | "input"
-  | "wire"
-  | "opening"
-  | "needs"
-  | "schema"
-  | "reads"
-  | "made"
-  | "number"
+  "by" | "hosted" | "base" | "source" | "feed" | "input" | "wire" | "opening" | "number"
 >;
 
+const NONE = new Uint8Array(0);
+
+/** @param given schema of its input */
 export function newInstallation(
   modulator: Modulator,
   instead: Pick<Instead, "process" | "own" | "producers"> | undefined,
   placed: Placed,
+  { needs, schema = NONE, reads = NONE }: Declared,
+  given: Uint8Array = NONE,
   only?: ConsumerEndpoint,
 ): Installation {
   const { process, own, producers } = instead ?? { process: 0, own: false, producers: [] };
   return {
     ...placed,
+    needs,
+    schema,
+    reads,
+    made: schema.byteLength > 0 ? schema : given,
     makes: `${placed.base}#${placed.hosted}`,
     process,
     only,

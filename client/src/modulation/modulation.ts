@@ -211,27 +211,11 @@ export class Modulation {
     let installation: Installation | undefined;
     // It is entered before any event of it is reported, and answered before its output is sent.
     const enter = (said: Declared): void => {
-      const { schema: declared = NONE, reads = NONE, needs } = said;
-      const made = declared.byteLength > 0 ? declared : schema;
       const number = isWanted() ? derived : 0;
       // From here on it counts among the installed ones.
       if (number !== 0) this.#installing.delete(name);
-      const placed = {
-        by,
-        hosted,
-        base,
-        source,
-        feed,
-        input,
-        wire,
-        opening,
-        needs,
-        schema: declared,
-        reads,
-        made,
-        number,
-      };
-      installation = newInstallation(ready, instead, placed);
+      const placed = { by, hosted, base, source, feed, input, wire, opening, number };
+      installation = newInstallation(ready, instead, placed, said, schema);
       this.installed.add(installation);
       this.#events.onInstalled(installation);
       if (number === 0) return;
@@ -319,21 +303,10 @@ export class Modulation {
     const hosted = this.#nextHosted++;
     const input = this.#names.enter(name, channel);
     let installation: Installation | undefined;
-    const enter = ({ schema = NONE, reads = NONE, needs }: Declared): void => {
-      const types = { needs, schema, reads, made: schema };
-      const placed = {
-        by: "",
-        hosted,
-        base: name,
-        source: name,
-        feed: name,
-        input,
-        wire: "",
-        opening: undefined,
-        ...types,
-        number: 0,
-      };
-      installation = newInstallation(modulator, NO_PROCESS, placed, only);
+    const enter = (said: Declared): void => {
+      const names = { by: "", base: name, source: name, feed: name, wire: "" };
+      const placed = { ...names, hosted, input, opening: undefined, number: 0 };
+      installation = newInstallation(modulator, NO_PROCESS, placed, said, NONE, only);
       this.installed.add(installation);
     };
     const asked = { derived: hosted, channel: input, schema: undefined, modulator, isInstead: true };
