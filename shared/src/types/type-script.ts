@@ -1,19 +1,6 @@
 import { type ElementKind, type Kind, type ObjectType, walkObjects } from "./schema.ts";
 import type { Type } from "./type.ts";
-
-const ARRAYS: Readonly<Record<string, string>> = {
-  bool: "Uint8Array",
-  int8: "Int8Array",
-  uint8: "Uint8Array",
-  int16: "Int16Array",
-  uint16: "Uint16Array",
-  int32: "Int32Array",
-  uint32: "Uint32Array",
-  int64: "BigInt64Array",
-  uint64: "BigUint64Array",
-  float32: "Float32Array",
-  float64: "Float64Array",
-};
+import { ARRAYS } from "./typed-arrays.ts";
 
 /**
  * The events of a type as TypeScript: one exported interface for each of its tables and structs, the event's first. For
@@ -50,7 +37,7 @@ function textOf(kind: Kind, names: ReadonlyMap<ObjectType, string>): string {
       return `${elementText(kind, names)} | undefined`;
     case "vector":
       return kind.of.is === "scalar"
-        ? (ARRAYS[kind.of.scalar] as string)
+        ? ARRAYS[kind.of.scalar].name
         : `readonly ${elementText(kind.of, names)}[]`;
     case "union":
       return `${kind.members.map(({ name, object }) => `({ readonly kind: "${name}" } & ${names.get(object)})`).join(" | ")} | undefined`;
