@@ -9,6 +9,7 @@ import {
   type ObjectType,
   SCALAR_BYTES,
   type Scalar,
+  zeroOf,
 } from "./schema.ts";
 
 type ElementName = Scalar | "string";
@@ -65,16 +66,8 @@ export function describeObject(name: string, description: Description): ObjectTy
   for (const [field, value] of Object.entries(description)) {
     if (!isFieldName(field)) throw new JechoError("TYPE_INVALID", `${name}: "${field}" is not a field name`);
     const kind = describeKind(`${name}.${field}`, value);
-    const wide = kind.is === "scalar" && (kind.scalar === "int64" || kind.scalar === "uint64");
-    const defaultValue = wide ? 0n : 0;
-    fields.push({
-      name: field,
-      place: fields.length,
-      kind,
-      defaultValue,
-      required: false,
-      optional: false,
-    });
+    const defaultValue = zeroOf(kind);
+    fields.push({ name: field, place: fields.length, kind, defaultValue, required: false, optional: false });
   }
   if (fields.length === 0) throw new JechoError("TYPE_INVALID", `${name} has no fields`);
   object.fields = fields;

@@ -94,6 +94,11 @@ export function isTypeName(name: string): boolean {
   return TYPE_NAME.test(name);
 }
 
+/** The default of a field that says none. */
+export function zeroOf(kind: Kind): number | bigint {
+  return kind.is === "scalar" && (kind.scalar === "int64" || kind.scalar === "uint64") ? 0n : 0;
+}
+
 /** Bytes that an element of this kind takes inside a vector: itself for scalars and structs, an offset for the rest. */
 export function elementBytes(kind: ElementKind): number {
   if (kind.is === "scalar") return SCALAR_BYTES[kind.scalar];

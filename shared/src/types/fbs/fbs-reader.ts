@@ -10,6 +10,7 @@ import {
   type ObjectType,
   SCALAR_BYTES,
   type Scalar,
+  zeroOf,
 } from "../schema.ts";
 import type { Token } from "./fbs-lexer.ts";
 import {
@@ -22,7 +23,7 @@ import {
   type Reference,
   type UnionDeclaration,
 } from "./fbs-parser.ts";
-import { fits, ValueReader, zeroOf } from "./fbs-values.ts";
+import { fits, ValueReader } from "./fbs-values.ts";
 
 const SCALARS: Readonly<Record<string, Scalar>> = {
   bool: "bool",

@@ -1,4 +1,4 @@
-import { type EnumType, type Kind, SCALAR_BYTES, type Scalar } from "../schema.ts";
+import { type EnumType, type Kind, SCALAR_BYTES, type Scalar, zeroOf } from "../schema.ts";
 import type { Lexer, Token } from "./fbs-lexer.ts";
 import type { FieldDeclaration } from "./fbs-parser.ts";
 
@@ -64,11 +64,6 @@ export class ValueReader {
     if (Number.isNaN(value)) throw this.#lexer.wrong(token.at, `"${token.value.slice(0, 40)}" is no number`);
     return value;
   }
-}
-
-/** The default of a field that has none in the text. */
-export function zeroOf(kind: Kind): number | bigint {
-  return kind.is === "scalar" && (kind.scalar === "int64" || kind.scalar === "uint64") ? 0n : 0;
 }
 
 /** Whether a number of this kind can have the value. */
