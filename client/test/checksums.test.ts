@@ -5,15 +5,9 @@ import { connect } from "@jecho/client";
 import { startCutter } from "@jecho/e2e/cutter";
 import { Dice } from "@jecho/e2e/dice";
 import { expect, inject, test } from "vitest";
-import { PATIENT, startRig, Tick, whenState } from "./rig.ts";
+import { EVEN, PATIENT, startRig, Tick, whenState } from "./rig.ts";
 
 const QUICK = { backoff: { firstMs: 10, mostMs: 50 }, modulators: PATIENT };
-const EVEN = {
-  source: `import { FifoModulator } from "jecho:moe";
-export default class extends FifoModulator {
-  enqueue(event) { if (event.n % 2 === 0) super.enqueue(event); }
-}`,
-};
 const ROUNDS = 24;
 const BATCH = 20;
 

@@ -1,12 +1,7 @@
 import { fifo, type Modulator, type } from "@jecho/client";
 import { expect, test } from "vitest";
-import { Inbox, startRig, Tick, whenState } from "./rig.ts";
+import { EVEN, Inbox, moe, startRig, Tick, whenState } from "./rig.ts";
 
-const moe = (body: string): Modulator => ({
-  source: `import { FifoModulator } from "jecho:moe";
-export default class extends FifoModulator { ${body} }`,
-});
-const EVENS = moe("enqueue(event) { if (event.n % 2 === 0) super.enqueue(event); }");
 const THIRDS = moe("enqueue(event) { if (event.n % 3 === 0) super.enqueue(event); }");
 const OTHER = type("Alarm", { level: "float64", note: "string" });
 const ALARMS: Modulator = {
@@ -27,7 +22,7 @@ test("CHAN-8: others subscribe by its name to what a modulator makes, without br
   await rig
     .session()
     .channel("a", Tick)
-    .subscribe(({ n }) => own.put(n), { modulator: EVENS, as: "evens" });
+    .subscribe(({ n }) => own.put(n), { modulator: EVEN, as: "evens" });
   await rig
     .session()
     .channel("a#evens", Tick)
@@ -46,11 +41,11 @@ test("CHAN-5: its consumers in the producer's own process get its events without
     new Inbox<{ n: number; seq: number }>(),
     new Inbox<{ n: number; seq: number }>(),
   ];
-  await session.channel("a", Tick).subscribe(({ n }, { seq }) => here.put({ n, seq }), { modulator: EVENS });
+  await session.channel("a", Tick).subscribe(({ n }, { seq }) => here.put({ n, seq }), { modulator: EVEN });
   expect(await producer.publishSync({ n: 2, note: "" })).toBe(1);
   const other = rig.session().channel("a", Tick);
   const twins = await Promise.all(
-    [1, 2].map(() => other.subscribe(({ n }, { seq }) => elsewhere.put({ n, seq }), { modulator: EVENS })),
+    [1, 2].map(() => other.subscribe(({ n }, { seq }) => elsewhere.put({ n, seq }), { modulator: EVEN })),
   );
   expect(await producer.publishSync({ n: 4, note: "" })).toBe(3);
   // A number is what the gateway gives: the first event never came there.
@@ -92,7 +87,7 @@ test("CHAN-8: it outlives who named it, goes with its last consumer, and is back
     rig
       .session()
       .channel("a", Tick)
-      .subscribe(({ n }) => inbox.put(n), { modulator: EVENS, as: "evens" });
+      .subscribe(({ n }) => inbox.put(n), { modulator: EVEN, as: "evens" });
   const first = await bring(new Inbox());
   const inbox = new Inbox<number>();
   const named = await rig
@@ -122,7 +117,7 @@ test.each([
   await using rig = await startRig();
   const producer = await rig.session().channel("a", Tick).produce();
   const session = rig.session();
-  await session.channel("a", Tick).subscribe(() => {}, { modulator: EVENS, as: "evens" });
+  await session.channel("a", Tick).subscribe(() => {}, { modulator: EVEN, as: "evens" });
   const refused = session.channel("a", Tick).subscribe(() => {}, { modulator: THIRDS, as });
   await expect(refused).rejects.toMatchObject({ code });
   await expect.poll(() => producer.demand.derived).toHaveLength(1);
@@ -135,7 +130,7 @@ test("CHAN-8: a consumer of a name comes back after a restart of the gateway, as
   const bringing = await rig
     .session()
     .channel("a", Tick)
-    .subscribe(() => {}, { modulator: EVENS, as: "evens" });
+    .subscribe(() => {}, { modulator: EVEN, as: "evens" });
   const named = await rig
     .session()
     .channel("a#evens", Tick)
@@ -155,7 +150,7 @@ test("MOE-17: a derived channel is derived from again, in the same producers, in
   const producers = await Promise.all([1, 2].map(() => rig.session().channel("a", Tick).produce()));
   const viewer = rig.session();
   const [evens, sixths, alarms] = [new Inbox<number>(), new Inbox<number>(), new Inbox<number>()];
-  await viewer.channel("a", Tick).subscribe(({ n }) => evens.put(n), { modulator: EVENS, as: "evens" });
+  await viewer.channel("a", Tick).subscribe(({ n }) => evens.put(n), { modulator: EVEN, as: "evens" });
   await viewer
     .channel("a#evens", Tick)
     .subscribe(({ n }) => sixths.put(n), { modulator: THIRDS, as: "sixths" });
@@ -186,7 +181,7 @@ test("MOE-17: the channel in between stays as long as one is derived from it, an
   const producer = await rig.session().channel("a", Tick).produce();
   const viewer = rig.session();
   const inbox = new Inbox<number>();
-  const between = await viewer.channel("a", Tick).subscribe(() => {}, { modulator: EVENS, as: "evens" });
+  const between = await viewer.channel("a", Tick).subscribe(() => {}, { modulator: EVEN, as: "evens" });
   const last = await viewer
     .channel("a#evens", Tick)
     .subscribe(({ n }) => inbox.put(n), { modulator: THIRDS });
@@ -202,7 +197,7 @@ test("SYNC-5: a synchronous event waits for consumers behind two modulators", as
   const producer = await rig.session().channel("a", Tick).produce();
   const viewer = rig.session();
   let handled = 0;
-  await viewer.channel("a", Tick).subscribe(() => {}, { modulator: EVENS, as: "evens" });
+  await viewer.channel("a", Tick).subscribe(() => {}, { modulator: EVEN, as: "evens" });
   const slow = () =>
     new Promise<void>(resolve =>
       setImmediate(() => {
@@ -246,7 +241,7 @@ test("HAND-1: a consumer behind two modulators is handed over with both as they 
   await using rig = await startRig();
   const producer = await rig.session().channel("a", Tick).produce();
   const first = rig.session();
-  await first.channel("a", Tick).subscribe(() => {}, { modulator: EVENS, as: "evens" });
+  await first.channel("a", Tick).subscribe(() => {}, { modulator: EVEN, as: "evens" });
   await first.channel("a#evens", Tick).subscribe(() => {}, { modulator: THIRDS, label: "sixths" });
   await expect.poll(() => producer.demand.total).toBe(2);
   const installed = producer.demand.derived.map(({ id }) => id);

@@ -1,14 +1,9 @@
-import { type Consumer, connect, type Modulator, type Session, type as typeOf, unpack } from "@jecho/client";
+import { type Consumer, connect, type Session, type as typeOf, unpack } from "@jecho/client";
 import { startCutter } from "@jecho/e2e/cutter";
 import { describe, expect, test } from "vitest";
 import { PLACES, rigAt } from "./placement-rig.ts";
-import { Inbox, numbersOf, type Rig, startRig, Tick, whenState } from "./rig.ts";
+import { EVEN, Inbox, moe, numbersOf, type Rig, startRig, Tick, whenState } from "./rig.ts";
 
-const moe = (body: string): Modulator => ({
-  source: `import { FifoModulator } from "jecho:moe";
-export default class extends FifoModulator { ${body} }`,
-});
-const EVENS = moe("enqueue(event) { if (event.n % 2 === 0) super.enqueue(event); }");
 const THIRDS = moe("enqueue(event) { if (event.n % 3 === 0) super.enqueue(event); }");
 const ALARMS = moe(`static output = { name: "Alarm", description: { level: "float64" } };
   enqueue(event) { if (event.n > 5) super.enqueue({ level: event.n }); }`);
@@ -24,7 +19,7 @@ interface Told {
 async function evens(rig: Rig, inbox: Inbox<Told>, session = rig.session()): Promise<Session> {
   await session
     .channel("a", Tick)
-    .subscribe(({ n }, { seq }) => inbox.put({ n, seq }), { modulator: EVENS, as: "evens" });
+    .subscribe(({ n }, { seq }) => inbox.put({ n, seq }), { modulator: EVEN, as: "evens" });
   return session;
 }
 
@@ -181,7 +176,7 @@ test("CHAN-9: a name that comes to be of another type is none of theirs, and the
   const direct = await session.channel("a#x", Tick).produce();
   await rig.session().channel("a", Tick).produce();
   const [one, other] = [rig.session(), rig.session()];
-  await one.channel("a", Tick).subscribe(() => {}, { modulator: EVENS, as: "x" });
+  await one.channel("a", Tick).subscribe(() => {}, { modulator: EVEN, as: "x" });
   await expect.poll(() => direct.demand.total).toBe(1);
   await one.close();
   await expect.poll(() => direct.demand.total).toBe(0);

@@ -1,7 +1,7 @@
 import { connect, type EventPlace, type Session, type SubscribeOptions } from "@jecho/client";
 import { startCutter } from "@jecho/e2e/cutter";
 import { expect, inject, test } from "vitest";
-import { Inbox, numbersOf, PATIENT, type Rig, startRig, Tick, whenState } from "./rig.ts";
+import { EVEN, Inbox, numbersOf, PATIENT, type Rig, startRig, Tick, whenState } from "./rig.ts";
 
 const QUICK = { place: inject("place"), backoff: { firstMs: 10, mostMs: 50 } };
 
@@ -164,13 +164,6 @@ export default class extends FifoModulator { enqueue(event) { if (event.n % 2 ==
   expect(await second.take(5)).toEqual([2, 4, 6, 8, 10]);
   expect([again.stats.missed, restarts]).toEqual([0, 2]);
 });
-
-const EVEN = {
-  source: `import { FifoModulator } from "jecho:moe";
-export default class extends FifoModulator {
-  enqueue(event) { if (event.n % 2 === 0) super.enqueue(event); }
-}`,
-};
 
 /** A channel with history, and a consumer of its even events that is away until its modulator has left the producer. */
 async function startAway(rig: Rig, queue?: SubscribeOptions["queue"]) {

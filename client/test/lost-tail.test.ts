@@ -2,20 +2,12 @@ import { connect, type EventPlace, type Modulator, type Producer, type Session, 
 import { startCutter } from "@jecho/e2e/cutter";
 import { expect, inject, test } from "vitest";
 import { openHungProducer } from "./hung-producer.ts";
-import { Inbox, numbersOf, PATIENT, type Rig, startRig, Tick, whenState } from "./rig.ts";
+import { EVEN, Inbox, numbersOf, PATIENT, type Rig, startRig, Tick, whenState } from "./rig.ts";
 
 const Count = type("Count", { n: "uint32" });
 const QUICK = { place: inject("place"), backoff: { firstMs: 10, mostMs: 50 } };
 /** So short that nobody sends for a consumer that is away. */
 const WINDOW = { resumeWindowMs: 200 };
-
-/** Passes even `n`. */
-const EVEN = {
-  source: `import { FifoModulator } from "jecho:moe";
-export default class extends FifoModulator {
-  enqueue(event) { if (event.n % 2 === 0) super.enqueue(event); }
-}`,
-};
 
 type Numbers = Producer<{ n: number }>;
 

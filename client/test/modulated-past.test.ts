@@ -7,17 +7,10 @@ import { createGateway } from "@jecho/server";
 import { describe, expect, inject, test } from "vitest";
 
 import { numbered, PLACES, rigAt } from "./placement-rig.ts";
-import { Inbox, numbersOf, PATIENT, type Rig, startRig, Tick, whenLater, whenState } from "./rig.ts";
+import { EVEN, Inbox, numbersOf, PATIENT, type Rig, startRig, Tick, whenLater, whenState } from "./rig.ts";
 
 const QUICK = { backoff: { firstMs: 20, mostMs: 100 }, place: inject("place") };
 
-/** Passes even `n`, which leaves the last event of the past out. */
-const EVEN = {
-  source: `import { FifoModulator } from "jecho:moe";
-export default class extends FifoModulator {
-  enqueue(event) { if (event.n % 2 === 0) super.enqueue(event); }
-}`,
-};
 const evens = (from: number, to: number): number[] =>
   Array.from({ length: to - from + 1 }, (_, i) => from + i).filter(n => n % 2 === 0);
 

@@ -1,14 +1,8 @@
 import type { EventPlace } from "@jecho/client";
 import { describe, expect, test } from "vitest";
 import { PLACES, rigAt } from "./placement-rig.ts";
-import { Inbox, Tick, whenLater } from "./rig.ts";
+import { EVEN, Inbox, Tick, whenLater } from "./rig.ts";
 
-const EVEN = {
-  source: `import { FifoModulator } from "jecho:moe";
-export default class extends FifoModulator {
-  enqueue(event) { if (event.n % 2 === 0) super.enqueue(event); }
-}`,
-};
 const history = { events: 1000 };
 const evens = (first: number, last: number) =>
   Array.from({ length: (last - first) / 2 + 1 }, (_, i) => first + 2 * i);

@@ -9,15 +9,7 @@ import { startCutter } from "@jecho/e2e/cutter";
 import { EventsFrame, encodeControl, PROTOCOL, parseMessage, SUBPROTOCOL } from "@jecho/shared/internal";
 import { describe, expect, inject, test } from "vitest";
 import { PLACES, rigAt } from "./placement-rig.ts";
-import { Inbox, numbersOf, PATIENT, startRig, Tick, whenState } from "./rig.ts";
-
-/** Passes even `n`. */
-const EVEN = {
-  source: `import { FifoModulator } from "jecho:moe";
-export default class extends FifoModulator {
-  enqueue(event) { if (event.n % 2 === 0) super.enqueue(event); }
-}`,
-};
+import { EVEN, Inbox, numbersOf, PATIENT, startRig, Tick, whenState } from "./rig.ts";
 
 const FOURTH = { source: EVEN.source.replace("% 2", "% 4") };
 

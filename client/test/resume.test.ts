@@ -2,18 +2,10 @@ import { connect, type EventPlace, fifo, JechoError, type Missed, type Session, 
 import { type Cutter, startCutter } from "@jecho/e2e/cutter";
 import { createGateway } from "@jecho/server";
 import { expect, inject, test } from "vitest";
-import { Inbox, numbersOf, PATIENT, startRig, Tick, whenState } from "./rig.ts";
+import { EVEN, Inbox, numbersOf, PATIENT, startRig, Tick, whenState } from "./rig.ts";
 
 const QUICK = { backoff: { firstMs: 10, mostMs: 50 } };
 const Count = type("Count", { n: "uint32" });
-/** Passes even `n`. */
-const EVEN = {
-  source: `import { FifoModulator } from "jecho:moe";
-export default class extends FifoModulator {
-  enqueue(event) { if (event.n % 2 === 0) super.enqueue(event); }
-}`,
-};
-
 /** A session through a way that can be cut. */
 async function throughCutter(
   address: string,

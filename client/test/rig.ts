@@ -1,4 +1,11 @@
-import { type ConnectOptions, connect, type Session, type SubscribeOptions, type Type } from "@jecho/client";
+import {
+  type ConnectOptions,
+  connect,
+  type Modulator,
+  type Session,
+  type SubscribeOptions,
+  type Type,
+} from "@jecho/client";
 import { createGateway, type Gateway, type GatewayOptions } from "@jecho/server";
 import { expect, inject } from "vitest";
 import { PATIENT, PATIENT_GATEWAY } from "./patient.ts";
@@ -43,6 +50,15 @@ export async function startRig(options: GatewayOptions = {}): Promise<Rig> {
     },
   };
 }
+
+/** A modulator by the body of its class. */
+export const moe = (body: string): Modulator => ({
+  source: `import { FifoModulator } from "jecho:moe";
+export default class extends FifoModulator { ${body} }`,
+});
+
+/** Lets even numbers `n` pass. */
+export const EVEN = moe("enqueue(event) { if (event.n % 2 === 0) super.enqueue(event); }");
 
 /** A list that can be waited for: `take(n)` resolves with the first n things once they are there. */
 export class Inbox<T> {

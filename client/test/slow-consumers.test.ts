@@ -2,7 +2,7 @@ import { connect, type EventPlace, type Modulator, type QueueOptions, type } fro
 import { startCutter } from "@jecho/e2e/cutter";
 import { describe, expect, test } from "vitest";
 import { PLACES, rigAt } from "./placement-rig.ts";
-import { Inbox, numbersOf, type Rig, startRig, Tick, untilFull, whenLater } from "./rig.ts";
+import { EVEN, Inbox, numbersOf, type Rig, startRig, Tick, untilFull, whenLater } from "./rig.ts";
 
 const Block = type("Block", { n: "uint32", key: "uint32", payload: "uint8[]" });
 const PAYLOAD = new Uint8Array(32 * 1024);
@@ -411,18 +411,12 @@ describe.each(PLACES)("modulators at the %s", at => {
     await using rig = await rigAt(at);
     await using cutter = await startCutter(rig.gateway.address);
     const slowSession = connect(cutter.address, { backoff: { firstMs: 20, mostMs: 100 } });
-    const even: Modulator = {
-      source: `import { FifoModulator } from "jecho:moe";
-export default class extends FifoModulator {
-  enqueue(event) { if (event.n % 2 === 0) super.enqueue(event); }
-}`,
-    };
     const seen: number[] = [];
     const slow = await slowSession.channel("a", Block).subscribe(({ n }) => void seen.push(n), {
-      modulator: even,
+      modulator: EVEN,
       queue: { limitBytes: LIMIT_BYTES },
     });
-    const quick = await numbersOf(rig, "a", Block, { modulator: even });
+    const quick = await numbersOf(rig, "a", Block, { modulator: EVEN });
     const producer = await rig.session(rig.producing).channel("a", Block).produce();
     await expect.poll(() => producer.demand.total).toBe(at === "gateway" ? 1 : 2);
     await expect.poll(() => slow.placements.map(placement => placement.at)).toEqual([at]);

@@ -1,20 +1,13 @@
 import { connect, type Modulator } from "@jecho/client";
 import { startCutter } from "@jecho/e2e/cutter";
 import { expect, inject, test } from "vitest";
-import { Inbox, numbersOf, startRig, Tick, whenState } from "./rig.ts";
+import { EVEN, Inbox, numbersOf, startRig, Tick, whenState } from "./rig.ts";
 
 /** A promise that the test fulfils when it wants. */
 function gate(): { readonly passed: Promise<void>; open(): void; fail(error: Error): void } {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   return { passed: promise, open: resolve, fail: reject };
 }
-
-const EVENS: Modulator = {
-  source: `import { FifoModulator } from "jecho:moe";
-export default class Evens extends FifoModulator {
-  enqueue(event) { if (event.n % 2 === 0) super.enqueue(event); }
-}`,
-};
 
 test("SYNC-1: with nobody there it resolves at once with 0", async () => {
   await using rig = await startRig();
@@ -108,14 +101,14 @@ test("SYNC-3: nor is one that goes while the event is on its way to it", async (
   await using producing = connect(cutter.address, {
     place: inject("place"),
     // In its own thread a modulator has made what it makes before the next event is sent.
-    modulators: { trusted: [EVENS.source] },
+    modulators: { trusted: [EVEN.source] },
   });
   const producer = await producing.channel("a", Tick).produce();
   const seen = await numbersOf(rig, "a", Tick);
   const leaving = await rig
     .session()
     .channel("a", Tick)
-    .subscribe(() => {}, { modulator: EVENS });
+    .subscribe(() => {}, { modulator: EVEN });
   await expect.poll(() => producer.demand.total).toBe(2);
   // The producer does not hear that the derived channel is gone.
   cutter.stall();
@@ -249,7 +242,7 @@ test("SYNC-5: consumers of derived channels are waited for, and what a modulator
         seen.put(n);
         return n === 4 ? slow.passed : undefined;
       },
-      { modulator: EVENS },
+      { modulator: EVEN },
     );
   expect(await producer.publishSync({ n: 2, note: "" })).toBe(1);
   expect(await producer.publishSync({ n: 3, note: "" })).toBe(0);

@@ -1,22 +1,13 @@
 import type { Consumer, Producer, Session } from "@jecho/client";
 import { whyNoNats } from "@jecho/e2e/nats";
 import { describe, expect, test } from "vitest";
-import { Inbox, Tick, whenState } from "../rig.ts";
+import { EVEN, Inbox, Tick, whenState } from "../rig.ts";
 import { ClusterRig, type Joining } from "./rig.ts";
 
 type TickEvent = { readonly n: number; readonly note: string };
 
 /** Names of channels: some of them have their homes at each of a few gateways. */
 const NAMES = Array.from({ length: 9 }, (_, i) => `sim/${i}`);
-
-const EVEN = {
-  source: `import { FifoModulator } from "jecho:moe";
-export default class extends FifoModulator {
-  enqueue(event) {
-    if (event.n % 2 === 0) super.enqueue(event);
-  }
-}`,
-};
 
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i + 1);
 

@@ -5,7 +5,7 @@ import { type Consumer, connect, type Session, type SubscribeOptions } from "@je
 import { freePort, TestNats, whyNoNats } from "@jecho/e2e/nats";
 import { createGateway } from "@jecho/server";
 import { describe, expect, inject, onTestFinished, test } from "vitest";
-import { Inbox, PATIENT, Tick, whenState } from "../rig.ts";
+import { EVEN, Inbox, PATIENT, Tick, whenState } from "../rig.ts";
 import { ClusterRig } from "./rig.ts";
 
 const COMMAND = fileURLToPath(import.meta.resolve("@jecho/server/command"));
@@ -13,15 +13,6 @@ const GATEWAYS = 3;
 /** Some of them have their homes at each of the gateways. */
 const NAMES = Array.from({ length: 6 }, (_, i) => `sim/${i}`);
 const history = { events: 100_000, durable: true };
-const EVEN = {
-  source: `import { FifoModulator } from "jecho:moe";
-export default class extends FifoModulator {
-  enqueue(event) {
-    if (event.n % 2 === 0) super.enqueue(event);
-  }
-}`,
-};
-
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i + 1);
 const evenUpTo = (count: number): number[] => upTo(count).filter(n => n % 2 === 0);
 

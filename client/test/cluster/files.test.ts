@@ -3,18 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createGateway } from "@jecho/server";
 import { expect, onTestFinished, test } from "vitest";
-import { Inbox, Tick } from "../rig.ts";
+import { EVEN, Inbox, Tick } from "../rig.ts";
 import { ClusterRig } from "./rig.ts";
 
 /** Names of channels: all but certainly, each of two gateways is the home of some. */
 const NAMES = Array.from({ length: 8 }, (_, i) => `sim/${i}`);
-
-const EVEN = {
-  source: `import { FifoModulator } from "jecho:moe";
-export default class extends FifoModulator {
-  enqueue(event) { if (event.n % 2 === 0) super.enqueue(event); }
-}`,
-};
 
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i + 1);
 
