@@ -30,7 +30,6 @@ export {
   type Room,
   type RunHeader,
   type Stretch,
-  stretchOf,
   writeRun,
 } from "./frames/run-bytes.ts";
 export { inPieces, MOST_RUN_EVENTS, sliceRun } from "./frames/run-slice.ts";

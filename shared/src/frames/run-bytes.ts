@@ -225,14 +225,12 @@ function copyBytes(from: Uint8Array, start: number, end: number, to: Uint8Array,
   else for (let i = start, j = at; i < end; i++) to[j++] = from[i] as number;
 }
 
-/** A stretch of this one event. */
-export function stretchOf({ bytes, start, end }: EventBytes): Stretch {
-  return { bytes, bounds: [start, end], first: 0, end: 1 };
-}
-
 /** The run as a message of its own. */
 export function encodeRun(header: RunHeader, events: readonly EventBytes[]): Uint8Array {
-  return encodeStretches(header, events.map(stretchOf));
+  return encodeStretches(
+    header,
+    events.map(({ bytes, start, end }) => ({ bytes, bounds: [start, end], first: 0, end: 1 })),
+  );
 }
 
 /** Gives memory for so many bytes, all of which will be written. */
