@@ -4,7 +4,6 @@ import type { EventChannel } from "../channel/channel.ts";
 import type { EndpointSession, Opener } from "../channel/opener.ts";
 import { historyOf } from "../options/open-options.ts";
 import type { ProduceOptions } from "../options/producer-options.ts";
-import type { Tracing } from "../options/tracing.ts";
 import type { ControlRequest } from "../places/port.ts";
 import type { EventQueue } from "../queues/event-queue.ts";
 import { EventQueues } from "../queues/event-queues.ts";
@@ -13,8 +12,9 @@ import { Delegation } from "./delegation.ts";
 import { Producer, type ProducerSession } from "./producer.ts";
 
 /** Opens a session's producers and closes them. It is a program of its own: a page that only subscribes does not load it. */
-export class Producing implements ProducerSession {
+export class Producing {
   readonly queues: EventQueues;
+  readonly #forProducers: ProducerSession;
   readonly #opener: Opener;
   readonly #session: EndpointSession;
   readonly #endpoints: Endpoints;
@@ -23,10 +23,19 @@ export class Producing implements ProducerSession {
     this.#opener = opener;
     this.#session = session;
     this.#endpoints = endpoints;
-    this.queues = new EventQueues(session.port, session.queue, {
+    const queues = new EventQueues(session.port, session.queue, {
       onDropped: (endpoint, raised) =>
         endpoints.notice(endpoint, { is: "dropped", endpoint, raised, events: 1, code: "QUEUE_FULL" }),
     });
+    this.queues = queues;
+    this.#forProducers = {
+      ...session,
+      // It is made with the first urgent event.
+      get urgentQueue() {
+        return queues.urgent;
+      },
+      closeProducer: (endpoint, queue) => this.#close(endpoint, queue),
+    };
   }
 
   async open<T>(
@@ -40,7 +49,7 @@ export class Producing implements ProducerSession {
       delegate &&
       new Delegation(
         delegate,
-        (name, value) => this.post({ is: "context", endpoint, name, value }),
+        (name, value) => session.post({ is: "context", endpoint, name, value }),
         error => session.failed(error),
       );
     session.status.checkUsable();
@@ -49,7 +58,7 @@ export class Producing implements ProducerSession {
     await session.port.settled;
     session.status.checkUsable();
     const queue = own === undefined ? this.queues.common : this.queues.open(own);
-    const producer = new Producer<T>(this, endpoint, channel, queue, delegation);
+    const producer = new Producer<T>(this.#forProducers, endpoint, channel, queue, delegation);
     const { schema = new Uint8Array(0), token = 0n } = channel.type ?? {};
     const request: ControlRequest = {
       is: "openProducer",
@@ -62,28 +71,12 @@ export class Producing implements ProducerSession {
       history: historyOf(history),
       key,
     };
-    await this.#endpoints.open(endpoint, producer, signal, () => this.post(request));
+    await this.#endpoints.open(endpoint, producer, signal, () => session.post(request));
     return producer;
   }
 
-  post(request: ControlRequest): void {
-    this.#session.post(request);
-  }
-
-  get urgentQueue(): EventQueue {
-    return this.queues.urgent;
-  }
-
-  get tracing(): Tracing | undefined {
-    return this.#session.tracing;
-  }
-
-  get address(): string {
-    return this.#session.address;
-  }
-
   /** A queue of its own goes with the producer. */
-  async closeProducer(endpoint: number, queue: EventQueue): Promise<void> {
+  async #close(endpoint: number, queue: EventQueue): Promise<void> {
     if (this.#session.status.isClosed) return;
     this.queues.finish();
     this.#opener.closeEndpoint(endpoint);
