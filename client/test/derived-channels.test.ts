@@ -4,13 +4,9 @@ import { EVEN, Inbox, moe, startRig, Tick, whenState } from "./rig.ts";
 
 const THIRDS = moe("enqueue(event) { if (event.n % 3 === 0) super.enqueue(event); }");
 const OTHER = type("Alarm", { level: "float64", note: "string" });
-const ALARMS: Modulator = {
-  source: `import { FifoModulator } from "jecho:moe";
-export default class extends FifoModulator {
-  static output = { name: "Alarm", description: { level: "float64", note: "string" } };
-  enqueue(event) { if (event.n > 5) super.enqueue({ level: event.n / 10, note: "high" }); }
-}`,
-};
+const ALARMS: Modulator =
+  moe(`static output = { name: "Alarm", description: { level: "float64", note: "string" } };
+  enqueue(event) { if (event.n > 5) super.enqueue({ level: event.n / 10, note: "high" }); }`);
 
 const upTo = (end: number, every: number): number[] =>
   Array.from({ length: Math.ceil(end / every) }, (_, i) => every * i);

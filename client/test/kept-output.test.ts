@@ -1,20 +1,16 @@
 import { connect, type EventPlace, type Session, type SubscribeOptions } from "@jecho/client";
 import { startCutter } from "@jecho/e2e/cutter";
 import { expect, inject, test } from "vitest";
-import { EVEN, Inbox, numbersOf, PATIENT, type Rig, startRig, Tick, whenState } from "./rig.ts";
+import { EVEN, Inbox, moe, numbersOf, PATIENT, type Rig, startRig, Tick, whenState } from "./rig.ts";
 
 const QUICK = { place: inject("place"), backoff: { firstMs: 10, mostMs: 50 } };
 
 /** Passes events whose `n` leaves this remainder, slowly: most of its output is made after the connection has gone. */
-const every = (remainder: number) => ({
-  source: `import { FifoModulator } from "jecho:moe";
-export default class extends FifoModulator {
-  enqueue(event) {
+const every = (remainder: number) =>
+  moe(`enqueue(event) {
     for (const begin = Date.now(); Date.now() - begin < 20;);
     if (event.n % 2 === ${remainder}) super.enqueue(event);
-  }
-}`,
-});
+  }`);
 
 test("DEL-3, MOE-18: output made while its consumers are away reaches those alone that had its modulator, over several gateways", async () => {
   await using rig = await startRig();
@@ -59,13 +55,8 @@ test("DEL-3, MOE-18: output made while its consumers are away reaches those alon
 });
 
 /** Says of each event how many it has been given. */
-const COUNTING = {
-  source: `import { FifoModulator } from "jecho:moe";
-export default class extends FifoModulator {
-  count = 0;
-  enqueue() { super.enqueue({ n: ++this.count, note: "" }); }
-}`,
-};
+const COUNTING = moe(`count = 0;
+  enqueue() { super.enqueue({ n: ++this.count, note: "" }); }`);
 
 test("DEL-7, MOE-20: a modulator that runs with its consumers has its state at a gateway that was started again, under other numbers", async () => {
   await using rig = await startRig();

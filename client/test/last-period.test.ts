@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { PLACES, rigAt } from "./placement-rig.ts";
-import { Inbox, Tick } from "./rig.ts";
+import { Inbox, moe, Tick } from "./rig.ts";
 
 /** Gives the newest event at the end of each period, which is longer than any test. */
 const newest = {
@@ -17,15 +17,10 @@ export default class extends FifoModulator {
 };
 
 /** The same for all events that it has been through. */
-const all = {
-  source: `import { FifoModulator } from "jecho:moe";
-export default class extends FifoModulator {
-  periodMs = 3_600_000;
+const all = moe(`periodMs = 3_600_000;
   all = [];
   enqueue({ n }) { this.all.push(n); }
-  period() { super.enqueue({ n: 0, note: this.all.join() }); }
-}`,
-};
+  period() { super.enqueue({ n: 0, note: this.all.join() }); }`);
 
 describe.each(PLACES)("at the %s", at => {
   test.each(["producer", "session"])(

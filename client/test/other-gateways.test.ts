@@ -5,7 +5,7 @@ import { connect, modulatorFrom, type Session } from "@jecho/client";
 import { startCutter } from "@jecho/e2e/cutter";
 import { createGateway, createToken, createTokenKeys, type Gateway } from "@jecho/server";
 import { expect, inject, test } from "vitest";
-import { Inbox, PATIENT_GATEWAY, type Rig, startRig, Tick, whenState } from "./rig.ts";
+import { Inbox, moe, PATIENT_GATEWAY, type Rig, startRig, Tick, whenState } from "./rig.ts";
 
 const QUICK = { place: inject("place"), backoff: { firstMs: 20, mostMs: 100 } };
 
@@ -197,12 +197,7 @@ test("CHAN-11: modulators at another gateway read objects that are shared there"
   const session = rig.session();
   const name = await handedOn(there, "a");
   const producer = await producerAt(rig, there);
-  const above = {
-    source: `import { FifoModulator } from "jecho:moe";
-      export default class extends FifoModulator {
-        enqueue(event) { if (event.n >= this.objects.limit.least) super.enqueue(event); }
-      }`,
-  };
+  const above = moe("enqueue(event) { if (event.n >= this.objects.limit.least) super.enqueue(event); }");
   const limit = session.share({ least: 2 });
   const reading = (object: typeof limit) =>
     session

@@ -1,28 +1,18 @@
 import { connect } from "@jecho/client";
 import { startCutter } from "@jecho/e2e/cutter";
 import { expect, inject, test } from "vitest";
-import { Inbox, PATIENT, startRig, Tick, whenState } from "./rig.ts";
+import { Inbox, moe, PATIENT, startRig, Tick, whenState } from "./rig.ts";
 
 const QUICK = { place: inject("place"), backoff: { firstMs: 10, mostMs: 50 } };
 
 /** A modulator may take all the time that it needs. */
 const PRODUCING = { limits: { ...PATIENT.limits, timeShare: 1, shareWindowMs: 60_000 } };
 
-const modulator = (body: string) => ({
-  source: `import { FifoModulator } from "jecho:moe";
-export default class extends FifoModulator {
-  enqueue(event) { ${body} }
-}`,
-});
+const modulator = (body: string) => moe(`enqueue(event) { ${body} }`);
 /** Says when it begins, and lets nothing pass. */
-const NOTHING = {
-  source: `import { FifoModulator } from "jecho:moe";
-export default class extends FifoModulator {
-  static needs = ["controls.began"];
+const NOTHING = moe(`static needs = ["controls.began"];
   installed() { this.moe.controls.began(); }
-  enqueue() {}
-}`,
-};
+  enqueue() {}`);
 /** Hosted, as it is not compiled. */
 const EVERYTHING = modulator("JSON.stringify(event.n); super.enqueue(event);");
 const SLOW = modulator("for (const begin = Date.now(); Date.now() - begin < 80;); super.enqueue(event);");

@@ -1,22 +1,17 @@
 import { connect } from "@jecho/client";
 import { startCutter } from "@jecho/e2e/cutter";
 import { expect, inject, test } from "vitest";
-import { Inbox, PATIENT, startRig, Tick, whenState } from "./rig.ts";
+import { Inbox, moe, PATIENT, startRig, Tick, whenState } from "./rig.ts";
 
 /** A modulator may take all the time that it needs. */
 const MODULATORS = { limits: { ...PATIENT.limits, timeShare: 1, shareWindowMs: 60_000 } };
 const QUICK = { place: inject("place"), backoff: { firstMs: 10, mostMs: 50 } };
 
 /** Hosted, and slow: most of its output is made after the connection has gone. */
-const SLOW = {
-  source: `import { FifoModulator } from "jecho:moe";
-export default class extends FifoModulator {
-  enqueue(event) {
+const SLOW = moe(`enqueue(event) {
     for (const begin = Date.now(); Date.now() - begin < 20;);
     if (event.n % 2 === 0) super.enqueue(event);
-  }
-}`,
-};
+  }`);
 
 const EVERYTHING = {
   source: `import { FifoModulator } from "jecho:moe"; export default class extends FifoModulator {}`,

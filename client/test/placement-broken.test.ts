@@ -3,7 +3,7 @@ import { startCutter } from "@jecho/e2e/cutter";
 import { createGateway } from "@jecho/server";
 import { describe, expect, inject, test } from "vitest";
 import { numbered, PLACES, rigAt, startPatient } from "./placement-rig.ts";
-import { Inbox, PATIENT, PATIENT_GATEWAY, startRig, Tick, whenState } from "./rig.ts";
+import { Inbox, moe, PATIENT, PATIENT_GATEWAY, startRig, Tick, whenState } from "./rig.ts";
 
 const QUICK = {
   backoff: { firstMs: 10, mostMs: 50 },
@@ -110,12 +110,9 @@ test("MOE-20: what a gateway has confirmed when it is told to end is made, also 
   const channel = session.channel("a", Tick);
   await channel.subscribe(({ n }) => first.put(n), { modulator: numbered, as: "evens" });
   // It takes its time.
-  const slow: Modulator = {
-    source: `import { FifoModulator } from "jecho:moe";
-export default class extends FifoModulator {
-  enqueue(event) { for (let i = 0; i < 1e4; i++) Math.sqrt(i); super.enqueue(event); }
-}`,
-  };
+  const slow: Modulator = moe(
+    "enqueue(event) { for (let i = 0; i < 1e4; i++) Math.sqrt(i); super.enqueue(event); }",
+  );
   const consumer = await session
     .channel("a#evens", Tick)
     .subscribe(({ n }) => second.put(n), { modulator: slow });

@@ -10,18 +10,13 @@ import {
 import { startCutter } from "@jecho/e2e/cutter";
 import { describe, expect, test } from "vitest";
 import { numbered, PLACES, rigAt } from "./placement-rig.ts";
-import { Inbox, numbersOf, startRig, Tick, whenState } from "./rig.ts";
+import { Inbox, moe, numbersOf, startRig, Tick, whenState } from "./rig.ts";
 
 type Event = typeof Tick.event;
 
 /** Makes two events of another type of each. */
-const split: Modulator = {
-  source: `import { FifoModulator } from "jecho:moe";
-export default class extends FifoModulator {
-  static output = { name: "Half", description: { half: "float64" } };
-  enqueue(event) { super.enqueue({ half: event.n / 2 }); super.enqueue({ half: -event.n / 2 }); }
-}`,
-};
+const split: Modulator = moe(`static output = { name: "Half", description: { half: "float64" } };
+  enqueue(event) { super.enqueue({ half: event.n / 2 }); super.enqueue({ half: -event.n / 2 }); }`);
 
 describe.each(PLACES)("modulators at the %s", at => {
   test("MOE-18: the same events, in order, and it is told where it runs", async () => {

@@ -1,7 +1,7 @@
 import { connect, type Modulator, type } from "@jecho/client";
 import { startCutter } from "@jecho/e2e/cutter";
 import { expect, inject, test } from "vitest";
-import { Inbox, numbersOf, startRig, Tick, whenState } from "./rig.ts";
+import { Inbox, moe, numbersOf, startRig, Tick, whenState } from "./rig.ts";
 
 /** Lets everything through, marked with its name. */
 const marks = (name: string): Modulator => ({
@@ -294,15 +294,10 @@ test("MOE-8, DEL-7: a modulator that is changed for an equal one while the gatew
   const producer = await producing.channel("a", Tick).produce();
   const seen = new Inbox<number>();
   const told: (number | string)[] = [];
-  const modulator = {
-    source: `import { FifoModulator } from "jecho:moe";
-export default class extends FifoModulator {
-  periodMs = 3_600_000;
+  const modulator = moe(`periodMs = 3_600_000;
   held = [];
   enqueue({ n, note }) { this.held.push({ n, note }); }
-  period() { for (const event of this.held.splice(0)) super.enqueue(event); }
-}`,
-  };
+  period() { for (const event of this.held.splice(0)) super.enqueue(event); }`);
   const consumer = await rig
     .session()
     .channel("a", Tick)

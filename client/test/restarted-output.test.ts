@@ -2,25 +2,15 @@ import { connect } from "@jecho/client";
 import { startModulating } from "@jecho/client/modulating";
 import { startCutter } from "@jecho/e2e/cutter";
 import { expect, test } from "vitest";
-import { Inbox, PATIENT, startRig, Tick, whenState } from "./rig.ts";
+import { Inbox, moe, PATIENT, startRig, Tick, whenState } from "./rig.ts";
 
 /** Counts what it has been given, and says when it begins. */
-const COUNTING = {
-  source: `import { FifoModulator } from "jecho:moe";
-export default class extends FifoModulator {
-  static needs = ["controls.began"];
+const COUNTING = moe(`static needs = ["controls.began"];
   count = 0;
   installed() { this.moe.controls.began(); }
-  enqueue() { super.enqueue({ n: ++this.count, note: "" }); }
-}`,
-};
+  enqueue() { super.enqueue({ n: ++this.count, note: "" }); }`);
 /** Ends the process that all modulators of a producer share. */
-const KILLING = {
-  source: `import { FifoModulator } from "jecho:moe";
-export default class extends FifoModulator {
-  enqueue(event) { if (event.note === "kill") 'x'.repeat(2 ** 27).split(''); }
-}`,
-};
+const KILLING = moe(`enqueue(event) { if (event.note === "kill") 'x'.repeat(2 ** 27).split(''); }`);
 
 test("DEL-3, MOE-11: what a modulator made before it restarted arrives, though the connection breaks before it is confirmed", async () => {
   await using rig = await startRig();
@@ -63,15 +53,10 @@ test("DEL-3, MOE-11: what a modulator made before it restarted arrives, though t
 });
 
 /** Takes its time with the second event, while the next ones wait for it. */
-const SLOW = {
-  source: `import { FifoModulator } from "jecho:moe";
-export default class extends FifoModulator {
-  enqueue(event) {
+const SLOW = moe(`enqueue(event) {
     if (event.n === 2) for (const begin = Date.now(); Date.now() - begin < 200;);
     super.enqueue(event);
-  }
-}`,
-};
+  }`);
 
 test("PROV-7: what a modulator makes again at a restarted gateway comes to nobody twice, however far each consumer was", async () => {
   const limits = { ...PATIENT.limits, timeShare: 1, shareWindowMs: 60_000 };

@@ -1,7 +1,7 @@
 import { type EventInfo, type JechoError, modulatorFrom, type Session } from "@jecho/client";
 import { createToken, createTokenKeys } from "@jecho/server";
 import { expect, test } from "vitest";
-import { Inbox, type Rig, startRig, Tick, whenState } from "./rig.ts";
+import { Inbox, moe, type Rig, startRig, Tick, whenState } from "./rig.ts";
 
 const { signing, checking } = await createTokenKeys();
 const gateway = { tokens: { keys: checking, clockSkewMs: 0 } };
@@ -154,13 +154,9 @@ test("RIGHT-6: a modulator has controls where its text says so, and only there",
   const told: number[] = [];
   const delegate = { controls: { speed: (value: unknown) => told.push(value as number) } };
   const producer = await rig.session().channel("a", Tick).produce({ delegate });
-  const steering = (needs: string) => ({
-    source: `import { FifoModulator } from "jecho:moe";
-export default class extends FifoModulator {
-  static needs = [${needs}];
-  enqueue(event) { this.moe[${needs}.split(".")[0]].speed(event.n); }
-}`,
-  });
+  const steering = (needs: string) =>
+    moe(`static needs = [${needs}];
+  enqueue(event) { this.moe[${needs}.split(".")[0]].speed(event.n); }`);
   const subscribe = (needs: string) =>
     rig
       .session()

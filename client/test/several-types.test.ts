@@ -10,7 +10,7 @@ import {
 } from "@jecho/client";
 import { describe, expect, test } from "vitest";
 import { PLACES, rigAt } from "./placement-rig.ts";
-import { Inbox, startRig } from "./rig.ts";
+import { Inbox, moe, startRig } from "./rig.ts";
 
 /*
  * Producers of one process that write different versions of a type on one channel.
@@ -48,25 +48,16 @@ const asWritten = (step: number): unknown => ({
 const range = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
 /** Passes some events as they came, and of the others makes new ones, of the type of those that come. */
-const passing: Modulator = {
-  source: `import { FifoModulator } from "jecho:moe";
-export default class extends FifoModulator {
-  enqueue(event) {
+const passing: Modulator = moe(`enqueue(event) {
     if (event.layer < 2) super.enqueue(event);
     else super.enqueue({ step: event.step, layer: -event.layer, values: event.values });
-  }
-}`,
-};
+  }`);
 
 /** Counts what it has seen, whatever its type: there is one of it in a process. */
-const counting: Modulator = {
-  source: `import { FifoModulator } from "jecho:moe";
-export default class extends FifoModulator {
-  static output = { name: "Seen", description: { step: "uint32", seen: "uint32", hasRun: "bool" } };
+const counting: Modulator =
+  moe(`static output = { name: "Seen", description: { step: "uint32", seen: "uint32", hasRun: "bool" } };
   seen = 0;
-  enqueue({ step, run }) { super.enqueue({ step, seen: ++this.seen, hasRun: run !== undefined }); }
-}`,
-};
+  enqueue({ step, run }) { super.enqueue({ step, seen: ++this.seen, hasRun: run !== undefined }); }`);
 
 test("TYPE-5: producers of one session write different types on one channel; each consumer reads both by name", async () => {
   await using rig = await startRig();
