@@ -1,7 +1,7 @@
 import type { SharedReference } from "@jecho/modulators";
 import { JechoError } from "@jecho/shared";
 import { type CopyUpdate, type ObjectWrite, unplainIn } from "@jecho/shared/internal";
-import type { PortNotice } from "../places/port.ts";
+import type { ControlRequest, PortNotice } from "../places/port.ts";
 import { NewsListeners } from "../session/status.ts";
 
 /** The part of a session that a copy uses. */
@@ -16,21 +16,10 @@ export interface ObjectPort {
   gateway(): string | undefined;
 }
 
-/** A message of a copy: the master's state, or another copy's writes. */
-export type ObjectNews =
-  | {
-      readonly is: "updateObject";
-      readonly version: number;
-      readonly state: string;
-      readonly taken: readonly Taken[];
-    }
-  | { readonly is: "writeObject"; readonly write: number; readonly patch: string };
+type NewsOf<Is extends ControlRequest["is"]> = Omit<Extract<ControlRequest, { is: Is }>, "endpoint">;
 
-/** A write of another copy that the master has taken. */
-interface Taken {
-  readonly copy: number;
-  readonly write: number;
-}
+/** A message of a copy: the master's state, or another copy's writes. */
+export type ObjectNews = NewsOf<"updateObject"> | NewsOf<"writeObject">;
 
 /** A value that this copy has given a field. */
 interface OwnValue {
@@ -69,7 +58,8 @@ export class SharedObject<S extends object = object> implements SharedReference 
   #nextWrite = 1;
   /** Marks of the terms that the state has come through, and the versions that these began with, as the gateway said it last. */
   #terms: readonly number[] = [];
-  #taken: Taken[] = [];
+  /** Writes of other copies that the master has taken. */
+  #taken: { readonly copy: number; readonly write: number }[] = [];
   readonly #ready = Promise.withResolvers<void>();
   #pulls: PromiseWithResolvers<void>[] = [];
 
