@@ -3,7 +3,6 @@ import { type Control, EventsFrame, type Fault, type Frame, refusal } from "@jec
 import { onNetworkChange } from "#platform";
 import { placementOf } from "../consumer/placement.ts";
 import type { ControlRequest, SessionNotice } from "../places/port.ts";
-import { atEndOfTurn } from "../platform/face.ts";
 import type { QueueReaders, QueueReadersEvents } from "../queues/queue-readers.ts";
 import {
   ConsumerEndpoint,
@@ -34,7 +33,6 @@ export class Concentrator {
   /** Producers to be closed once their events are out. */
   readonly #closing = new Set<ProducerEndpoint>();
   readonly #stopWatching: () => void;
-  #wakes = false;
 
   /** @param notify tells all sessions what is about no endpoint */
   constructor(
@@ -56,7 +54,7 @@ export class Concentrator {
       onNamed: (...named) => this.#named(...named),
       onAdmitted: subject => notify({ is: "admitted", subject }),
       onTokenWanted: () => notify({ is: "tokenWanted" }),
-      onRoom: () => this.#drainSoon(),
+      onRoom: () => events.drainSoon(),
       onAllBack: () => this.#stopHolding(),
     });
     this.#stopWatching = onNetworkChange(() => this.#parts.link.probe());
@@ -205,15 +203,6 @@ export class Concentrator {
     this.#production?.raising.checkFlushes();
   }
 
-  #drainSoon(): void {
-    if (this.#wakes) return;
-    this.#wakes = true;
-    atEndOfTurn(() => {
-      this.#wakes = false;
-      this.drain();
-    });
-  }
-
   #closeEndpoint(endpoint: Endpoint): void {
     // The gateway may have refused it meanwhile.
     if (endpoint.state.is === "gone") return;
@@ -274,7 +263,7 @@ export class Concentrator {
     if (messages === 0 || production === undefined) return;
     production.outbox.taken(messages);
     production.raising.checkFlushes();
-    if (!this.#events.isEmpty()) this.#drainSoon();
+    if (!this.#events.isEmpty()) this.#events.drainSoon();
   }
 
   #receive(frame: Frame): void {
@@ -299,7 +288,7 @@ export class Concentrator {
         return reception.dropped(frame.channel, Number(frame.events));
       case "Flow":
         this.#production?.hold.told(frame.derived, frame.ready);
-        return frame.ready ? this.#drainSoon() : undefined;
+        return frame.ready ? this.#events.drainSoon() : undefined;
       case "Replayed":
         return openings.replayed(frame);
       case "ProducerOpened":

@@ -97,6 +97,7 @@ export class Hub {
     return {
       isEmpty: () => areEmpty(this.#attachments) && areEmpty(this.#leaving),
       drain: take => this.#drainQueues(take),
+      drainSoon: () => this.drainSoon(),
     };
   }
 

@@ -62,6 +62,8 @@ export interface RaisedEvents {
   isEmpty(): boolean;
   /** Offers all records, queue by queue, each producer's in order. */
   drain(take: TakeRecords): void;
+  /** Has the concentrator drain them at the end of the turn. */
+  drainSoon(): void;
 }
 
 /** Takes runs in each producer's order. Their events are valid until the call returns. */
