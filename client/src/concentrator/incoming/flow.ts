@@ -23,25 +23,12 @@ export class Flow implements ConsumerIndexes {
   readonly #pace: Pace;
   /** Consumers at a channel that want the newest only. */
   readonly #newest = new Set<ConsumerEndpoint>();
-  /** Whether their events are to wait, because the connection is slower than they come. */
-  #isHolding = false;
 
   constructor(routes: Routes, link: Link, events: FlowEvents) {
     this.#routes = routes;
     this.#link = link;
     this.#events = events;
-    this.#pace = new Pace(link, {
-      onHold: isHeld => {
-        this.#isHolding = isHeld;
-        link.together(() => this.#tellNewest());
-      },
-      onNext: () => {
-        this.#isHolding = false;
-        this.#tellNewest();
-        this.#isHolding = true;
-        this.#tellNewest();
-      },
-    });
+    this.#pace = new Pace(link, () => link.together(() => this.#tellNewest()));
   }
 
   /** A consumer here can take no more for now, or can again. */
@@ -71,7 +58,7 @@ export class Flow implements ConsumerIndexes {
     if (after !== undefined) {
       this.#newest.add(consumer);
       if (before === undefined) this.#pace.start();
-    } else if (this.#newest.delete(consumer) && this.#newest.size === 0) this.#stopPacing();
+    } else if (this.#newest.delete(consumer) && this.#newest.size === 0) this.#pace.stop();
   }
 
   /** A consumer has come to its channel, or has had its past. It may have to leave again at once. */
@@ -79,22 +66,12 @@ export class Flow implements ConsumerIndexes {
     const { channelNumber, isPaused, isStalled } = consumer;
     if (channelNumber === undefined) return;
     if (isPaused || isStalled) this.#tell(channelNumber);
-    else this.#tellIfWaiting(channelNumber);
+    else this.left(channelNumber);
   }
 
-  /** A consumer has left this channel: its remaining consumers decide whether its events wait. */
+  /** A consumer has left this channel: its remaining consumers decide whether its events wait. One that was ready changes nothing where they do not. */
   left(channel: number): void {
-    this.#tellIfWaiting(channel);
-  }
-
-  /** A ready consumer that comes or leaves changes nothing for a channel that does not wait. */
-  #tellIfWaiting(channel: number): void {
-    if (this.#isHolding || this.#waiting.has(channel)) this.#tell(channel);
-  }
-
-  #stopPacing(): void {
-    this.#pace.stop();
-    this.#isHolding = false;
+    if (this.#pace.isHolding || this.#waiting.has(channel)) this.#tell(channel);
   }
 
   #tellNewest(): void {
@@ -122,7 +99,7 @@ export class Flow implements ConsumerIndexes {
       isPaused ||= entry.isPaused || (entry.isStalled && entry.queue.whenFull === WHEN_FULL.block);
     }
     const isTaken = !isPaused && (stalled.length < consumers || consumers === 0);
-    const ready = isTaken && !(this.#isHolding && newest === consumers && consumers > 0);
+    const ready = isTaken && !(this.#pace.isHolding && newest === consumers && consumers > 0);
     if (ready === this.#waiting.has(channel)) {
       if (ready) this.#waiting.delete(channel);
       else this.#waiting.add(channel);

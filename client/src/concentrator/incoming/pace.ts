@@ -11,13 +11,6 @@ const LATE_MS = 1000;
 /** Time by which an answer may take longer than the quickest one without having met a queue. */
 const EASY_MS = 50;
 
-export interface PaceEvents {
-  /** Channels of which only the newest is wanted are to wait at the gateway, or to go on. */
-  onHold(isHeld: boolean): void;
-  /** The events that wait may come now, but none behind them. */
-  onNext(): void;
-}
-
 /**
  * Keeps channels of which only the newest is wanted from queueing up in a slow connection. Neither side sees how much the network holds, but an
  * answer of the gateway comes behind all of that. As soon as one takes long, events wait at the gateway; each time that all before them are
@@ -25,7 +18,7 @@ export interface PaceEvents {
  */
 export class Pace {
   readonly #link: Link;
-  readonly #events: PaceEvents;
+  readonly #told: () => void;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #lookAt = 0;
   #heardBytes = 0;
@@ -36,9 +29,20 @@ export class Pace {
   /** Counts the times that this was stopped. */
   #era = 0;
 
-  constructor(link: Link, events: PaceEvents) {
+  /** @param told called each time that `isHolding` has changed */
+  constructor(link: Link, told: () => void) {
     this.#link = link;
-    this.#events = events;
+    this.#told = told;
+  }
+
+  /** Whether channels of which only the newest is wanted are to wait at the gateway: the connection is slower than their events come. */
+  get isHolding(): boolean {
+    return this.#isHolding;
+  }
+
+  #become(isHolding: boolean): void {
+    this.#isHolding = isHolding;
+    this.#told();
   }
 
   /** Begins with the first consumer that wants the newest only. */
@@ -75,22 +79,23 @@ export class Pace {
     this.#heardBytes = this.#link.heardBytes;
     // Where no bytes come, the connection is not full.
     if (bytes > 0 && now - (this.#asked[0] ?? now) > LATE_MS) {
-      this.#isHolding = true;
-      this.#events.onHold(true);
+      this.#become(true);
+      // The last such consumer may have left.
       if (this.#isHolding) this.#ask(() => this.#next());
     } else if (bytes >= LEAST_BYTES) this.#ask(() => {});
   }
 
   /** Called when all that was sent before the newest `Ping` is here. */
   #next(): void {
+    const era = this.#era;
     this.#link.together(() => {
-      this.#events.onNext();
-      // The last such consumer may have left.
-      if (!this.#isHolding) return;
+      // The events that wait may come now, but none behind them.
+      this.#become(false);
+      if (era === this.#era) this.#become(true);
+      if (era !== this.#era) return;
       this.#ask(tookMs => {
         if (tookMs > this.#quickestMs + EASY_MS) return this.#next();
-        this.#isHolding = false;
-        this.#events.onHold(false);
+        this.#become(false);
       });
     });
   }
