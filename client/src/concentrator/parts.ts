@@ -77,13 +77,7 @@ export function assemble(
   const schemas = new ToldSchemas();
   const create = (createProduction: CreateProduction): Production =>
     createProduction({
-      index,
-      link,
-      routes,
-      reception,
-      synchronous,
-      openings,
-      schemas,
+      ...parts,
       events,
       most,
       isTraced: options.isTraced,
@@ -122,8 +116,7 @@ export function assemble(
   );
   const copies = new ObjectCopies(index, link);
   const questions = new GatewayQuestions(link, openings, options, nextRequest);
-  if (!loadsOverNetwork) production.load();
-  return {
+  const parts = {
     index,
     link,
     flow,
@@ -136,6 +129,8 @@ export function assemble(
     schemas,
     production,
   };
+  if (!loadsOverNetwork) production.load();
+  return parts;
 }
 
 /** 128 random bits. */
