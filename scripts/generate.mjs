@@ -5,8 +5,9 @@ import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** In this order: each but the first two imports files that those before it write. */
+/** In this order: each but the first three imports files that those before it write. */
 const GENERATORS = [
+  "shared/scripts/generate-field-readers.ts",
   "shared/scripts/generate-accessor-classes.ts",
   "shared/scripts/generate-property-places.ts",
   "shared/scripts/generate-schema.ts",

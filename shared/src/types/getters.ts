@@ -1,106 +1,9 @@
+import { ARRAY_GETTERS, SCALAR_GETTERS, SCALAR_READERS } from "../generated/field-readers.ts";
 import { type ByteSource, type FieldGetter, type Read, slotOf, unpack } from "./accessor.ts";
 import type { Match } from "./matching.ts";
-import {
-  type ElementKind,
-  elementBytes,
-  type Field,
-  type Kind,
-  type ObjectType,
-  type Scalar,
-} from "./schema.ts";
-import { ARRAYS, arrayGetter, arrayReader } from "./typed-arrays.ts";
+import { type ElementKind, elementBytes, type Field, type Kind, type ObjectType } from "./schema.ts";
+import { ARRAYS, arrayReader } from "./typed-arrays.ts";
 import { readUtf8 } from "./utf8.ts";
-
-/*
- * How numbers are read. Getters of one kind are closures of one function and share what the engine learns about it, so
- * each kind of number has a function of its own, in which nothing is looked up and nothing called that is not always the same.
- */
-
-/** @param fallback what an absent field reads as */
-function scalarGetter(scalar: Scalar, entry: number, fallback: unknown): FieldGetter {
-  switch (scalar) {
-    case "bool":
-      return function () {
-        const at = slotOf(this, entry);
-        return at === 0 ? fallback : this["@source"].view.getUint8(at) !== 0;
-      };
-    case "int8":
-      return function () {
-        const at = slotOf(this, entry);
-        return at === 0 ? fallback : this["@source"].view.getInt8(at);
-      };
-    case "uint8":
-      return function () {
-        const at = slotOf(this, entry);
-        return at === 0 ? fallback : this["@source"].view.getUint8(at);
-      };
-    case "int16":
-      return function () {
-        const at = slotOf(this, entry);
-        return at === 0 ? fallback : this["@source"].view.getInt16(at, true);
-      };
-    case "uint16":
-      return function () {
-        const at = slotOf(this, entry);
-        return at === 0 ? fallback : this["@source"].view.getUint16(at, true);
-      };
-    case "int32":
-      return function () {
-        const at = slotOf(this, entry);
-        return at === 0 ? fallback : this["@source"].view.getInt32(at, true);
-      };
-    case "uint32":
-      return function () {
-        const at = slotOf(this, entry);
-        return at === 0 ? fallback : this["@source"].view.getUint32(at, true);
-      };
-    case "float32":
-      return function () {
-        const at = slotOf(this, entry);
-        return at === 0 ? fallback : this["@source"].view.getFloat32(at, true);
-      };
-    case "float64":
-      return function () {
-        const at = slotOf(this, entry);
-        return at === 0 ? fallback : this["@source"].view.getFloat64(at, true);
-      };
-    default: {
-      const read = scalarReader(scalar);
-      return function () {
-        const at = slotOf(this, entry);
-        return at === 0 ? fallback : read(this["@source"], at);
-      };
-    }
-  }
-}
-
-/** Reads a number that lies in a vector or a struct, or is to become a wider one. */
-function scalarReader(scalar: Scalar): Read {
-  switch (scalar) {
-    case "bool":
-      return ({ view }, at) => view.getUint8(at) !== 0;
-    case "int8":
-      return ({ view }, at) => view.getInt8(at);
-    case "uint8":
-      return ({ view }, at) => view.getUint8(at);
-    case "int16":
-      return ({ view }, at) => view.getInt16(at, true);
-    case "uint16":
-      return ({ view }, at) => view.getUint16(at, true);
-    case "int32":
-      return ({ view }, at) => view.getInt32(at, true);
-    case "uint32":
-      return ({ view }, at) => view.getUint32(at, true);
-    case "int64":
-      return ({ view }, at) => view.getBigInt64(at, true);
-    case "uint64":
-      return ({ view }, at) => view.getBigUint64(at, true);
-    case "float32":
-      return ({ view }, at) => view.getFloat32(at, true);
-    case "float64":
-      return ({ view }, at) => view.getFloat64(at, true);
-  }
-}
 
 /* How one field is read. */
 
@@ -129,7 +32,7 @@ export function fieldGetter({ field, source }: Match, inStruct: boolean, makerOf
     // What the writer left out has the writer's default, as the writer's own readers would see it.
     const { defaultValue } = source.optional ? field : source;
     const fallback = absentValue({ ...field, defaultValue, optional: source.optional && field.optional })();
-    if (source.kind.scalar === field.kind.scalar) return scalarGetter(source.kind.scalar, entry, fallback);
+    if (source.kind.scalar === field.kind.scalar) return SCALAR_GETTERS[source.kind.scalar](entry, fallback);
     const read = kindReader(source.kind, field.kind, makerOf);
     return function () {
       const at = slotOf(this, entry);
@@ -147,7 +50,7 @@ export function fieldGetter({ field, source }: Match, inStruct: boolean, makerOf
   }
   const [from, to] = [source.kind, field.kind].map(kind => (kind.is === "vector" ? kind.of : undefined));
   if (from?.is === "scalar" && to?.is === "scalar" && from.scalar === to.scalar)
-    return arrayGetter(from.scalar, entry);
+    return ARRAY_GETTERS[from.scalar](entry);
   const read = kindReader(source.kind, field.kind, makerOf);
   return function () {
     const at = slotOf(this, entry);
@@ -185,7 +88,7 @@ function unionGetter(
 /** Reads a value of kind `from` as kind `to`; that they match is known. */
 function kindReader(from: Kind, to: Kind, makerOf: MakerOf): Read {
   if (from.is === "scalar" && to.is === "scalar") {
-    const read = scalarReader(from.scalar);
+    const read = SCALAR_READERS[from.scalar];
     if (from.scalar === to.scalar || (to.scalar !== "int64" && to.scalar !== "uint64")) return read;
     return (source, at) => BigInt(read(source, at) as number);
   }
