@@ -21,7 +21,7 @@ import {
 } from "./known.ts";
 import { type CodePlace, nameOf } from "./members.ts";
 import { compared } from "./numbers.ts";
-import { refuse } from "./refusal.ts";
+import { positionOf, refuse } from "./refusal.ts";
 import { EQUAL_LOOKS, equalTexts, SEARCH_LOOKS, searchedText, TEXT_METHODS } from "./texts.ts";
 import { ANSWER, MOST_PLANS } from "./window-layout.ts";
 
@@ -286,8 +286,7 @@ export abstract class CallChecker extends ArrayChecker {
     this.parts.looks.take(node, SEARCH_LOOKS);
     if (!TEXT_METHODS.has(name) || needle?.is !== "text" || more.length > 0)
       return refuse(node, `this call of ${name} is not compiled`);
-    const { line = 0, column = -1 } = node.loc?.start ?? {};
-    const code = searchedText(name, text, needle.text, { line, column: column + 1 });
+    const code = searchedText(name, text, needle.text, positionOf(node));
     return code === undefined
       ? refuse(node, `${name} is compiled where a text that is not the event's is looked for in another one`)
       : booleanOf(code);

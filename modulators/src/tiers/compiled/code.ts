@@ -261,3 +261,14 @@ export const op = (name: OpName, ...args: Code[]): Code => ({ is: "op", op: name
 export const many = (...body: Code[]): Code => ({ is: "many", body });
 export const load = (name: LoadName, at: Code, offset = 0): Code => ({ is: "load", load: name, at, offset });
 export const call = (name: string, ...args: Code[]): Code => ({ is: "call", name, args });
+
+/** A loop that goes round and round until its body jumps to `done`, at its end. */
+export function loopOf(
+  done: CodeLabel,
+  { trips, line, column }: Omit<Extract<Code, { is: "loop" }>, "is" | "label" | "body">,
+  round: readonly Code[],
+): Code {
+  const label: CodeLabel = { name: "round" };
+  const body: Code[] = [...round, { is: "br", label }];
+  return { is: "block", label: done, body: [{ is: "loop", label, trips, line, column, body }] };
+}

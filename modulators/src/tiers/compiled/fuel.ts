@@ -2,7 +2,7 @@ import type { Node } from "acorn";
 import { type Code, type CodeLabel, type CodeLocal, f64, get, i32, type LengthOf, op, set } from "./code.ts";
 import { costOf } from "./cost.ts";
 import type { EventVector } from "./known.ts";
-import { refuse } from "./refusal.ts";
+import { positionOf, refuse } from "./refusal.ts";
 import { ANSWER } from "./window-layout.ts";
 
 /** Most places where one program may stop. */
@@ -70,11 +70,10 @@ export class Fuel {
 
   /** Code that stops the program. */
   stop(node: Node, why: string): Code[] {
-    const { line = 0, column = -1 } = node.loc?.start ?? {};
     if (!this.isOpen) return refuse(node, "this is compiled where an event is looked at");
     if (this.stops.length === MOST_STOPS)
       return refuse(node, "it has more places to stop at than are compiled");
-    const number = this.stops.push({ why, line, column: column + 1 });
+    const number = this.stops.push({ why, ...positionOf(node) });
     return [
       set(this.stopped, i32(number)),
       set(this.#answer, i32(ANSWER.broken)),

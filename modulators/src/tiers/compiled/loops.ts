@@ -8,9 +8,9 @@ import {
   f64,
   get,
   i32,
+  loopOf,
   op,
   set,
-  type Trips,
 } from "./code.ts";
 import { type CodeBlock, FunctionChecker, type FunctionPlace, namesOf } from "./functions.ts";
 import {
@@ -26,7 +26,7 @@ import {
 } from "./known.ts";
 import { nameOf } from "./members.ts";
 import { compared } from "./numbers.ts";
-import { refuse } from "./refusal.ts";
+import { positionOf, refuse } from "./refusal.ts";
 
 /** Rounds of a loop beyond which they are counted as it runs. */
 const MOST_ROUNDS = 65_536;
@@ -121,7 +121,7 @@ export abstract class LoopChecker extends FunctionChecker {
     };
     if (range.hi === MOST_INT) return this.anyLoop(node, node, place);
     scope.set(name, { is: "counter", value: intOf(get(counter), range) });
-    const [round, next, done] = labels();
+    const [next, done]: [CodeLabel, CodeLabel] = [{ name: "next" }, { name: "done" }];
     const inside = { ...inner, scope: new CodeScope(scope), breaks: done, continues: next };
     const looked = this.inRegion(() => this.branch(body, inside)).code;
     const isFixed = bound === undefined && this.#isFixed(test.right, inner);
@@ -135,7 +135,7 @@ export abstract class LoopChecker extends FunctionChecker {
         : { trips: bound === undefined ? COUNTED : { most: bound.rounds }, spent: [] };
     const before = isFixed ? [set(stop, wide(end)), ...this.#spendFor(counting, stop, all, node)] : [];
     const each = bound === undefined && !isFixed ? this.parts.fuel.spend(all, node) : [];
-    const loop = loopOf({ node, trips, round, done }, [
+    const loop = loopOf(done, { trips, ...positionOf(node) }, [
       ...each,
       { is: "brIf", label: done, test: op("i32.eqz", goes) },
       { is: "block", label: next, body: looked },
@@ -160,14 +160,14 @@ export abstract class LoopChecker extends FunctionChecker {
         for (const known of namesOf(id)) scope.set(known, { is: "unready" });
       head.push(...this.declaration(init, inner));
     } else if (init) head.push(...this.effects(init, inner));
-    const [round, next, done] = labels();
+    const [next, done]: [CodeLabel, CodeLabel] = [{ name: "next" }, { name: "done" }];
     const goes = test ? this.inRegion(() => this.test(test, inner)) : i32(1);
     const inside = { ...inner, scope: new CodeScope(scope), breaks: done, continues: next };
     const looked = this.inRegion(() => this.branch(body, inside)).code;
     const updated = update ? this.inRegion(() => this.effects(update, inner)) : [];
     const leaves: Code = { is: "brIf", label: done, test: op("i32.eqz", goes) };
     const each: Code = { is: "block", label: next, body: looked };
-    const loop = loopOf({ node, trips: COUNTED, round, done }, [
+    const loop = loopOf(done, { trips: COUNTED, ...positionOf(node) }, [
       ...this.parts.fuel.spend([goes, ...looked, ...updated], node),
       ...(isDo ? [each, leaves] : [leaves, each]),
       ...updated,
@@ -223,26 +223,6 @@ function boundOf({ begin, step, isStrict }: LoopCounter, { int: end }: KnownNumb
   if (of === undefined ? rounds > most : begin.lo < 0) return undefined;
   const isUnder = (isStrict && end.upTo !== undefined) || end.under !== undefined;
   return { of, rounds, hi: Math.max(last, begin.lo), under: isUnder ? of : undefined };
-}
-
-/** A loop whose body jumps to `done` at its end. */
-function loopOf(
-  {
-    node,
-    trips,
-    round,
-    done,
-  }: { readonly node: Node; readonly trips: Trips; readonly round: CodeLabel; readonly done: CodeLabel },
-  body: readonly Code[],
-): Code {
-  const { line = 0, column = -1 } = node.loc?.start ?? {};
-  const inner: Code[] = [...body, { is: "br", label: round }];
-  const loop: Code = { is: "loop", label: round, trips, line, column: column + 1, body: inner };
-  return { is: "block", label: done, body: [loop] };
-}
-
-function labels(): [round: CodeLabel, next: CodeLabel, done: CodeLabel] {
-  return [{ name: "round" }, { name: "next" }, { name: "done" }];
 }
 
 /** The step of `i++`, `++i` and `i += STEP`. */

@@ -23,8 +23,14 @@ export class Refusal extends Error {
   }
 }
 
+/** The line and column of a part of the text, from 1; 0 where it has none. */
+export function positionOf({ loc }: Node): { readonly line: number; readonly column: number } {
+  const { line = 0, column = -1 } = loc?.start ?? {};
+  return { line, column: column + 1 };
+}
+
 /** @throws Refusal */
 export function refuse(node: Node, why: string): never {
-  const { line = 0, column = -1 } = node.loc?.start ?? {};
-  throw new Refusal(why, line, column + 1);
+  const { line, column } = positionOf(node);
+  throw new Refusal(why, line, column);
 }

@@ -8,12 +8,14 @@ import {
   get,
   i32,
   load,
+  loopOf,
   many,
   op,
   set,
   type Trips,
 } from "./code.ts";
 import { type EventVector, wide } from "./known.ts";
+import { positionOf } from "./refusal.ts";
 
 /** Partial sums of a sum, and elements that a round of its loop takes. */
 export const LANES = 8;
@@ -31,14 +33,14 @@ const PAIRS: Readonly<Record<string, (at: Code, i: number) => Code>> = {
  */
 export function sumCode(
   vector: EventVector,
-  { loc }: Node,
+  node: Node,
   tripsOf: (body: readonly Code[]) => { readonly trips: Trips; readonly spent: readonly Code[] },
 ): Code {
   const [index, whole, at] = locals("i32", 3) as [CodeLocal, CodeLocal, CodeLocal];
   const sums = locals("f64", LANES);
   const pair = PAIRS[vector.array ?? ""];
   const pairs = pair === undefined ? [] : locals("v128", LANES / 2);
-  const [round, done]: [CodeLabel, CodeLabel] = [{ name: "round" }, { name: "done" }];
+  const done: CodeLabel = { name: "done" };
   const elementAt = (i: number): Code =>
     wide(vector.read(i === 0 ? get(at) : op("i32.add", get(at), i32(i * vector.elementBytes))));
   const added =
@@ -50,10 +52,9 @@ export function sumCode(
     ...added,
     set(at, op("i32.add", get(at), i32(LANES * vector.elementBytes))),
     set(index, op("i32.add", get(index), i32(LANES))),
-    { is: "br", label: round },
   ];
-  const { trips, spent } = tripsOf(body);
-  const { line = 0, column = -1 } = loc?.start ?? {};
+  // The jump back is a step, too.
+  const { trips, spent } = tripsOf([...body, { is: "br", label: done }]);
   const rest = sums.slice(0, LANES - 1).map((sum, i): Code => {
     const isThere = op("i32.lt_s", i32(i), op("i32.sub", get(vector.length), get(whole)));
     return { is: "if", test: isThere, yes: [set(sum, op("f64.add", get(sum), elementAt(i)))], no: [] };
@@ -68,7 +69,7 @@ export function sumCode(
     ...(pair === undefined ? sums : pairs).map(sum =>
       set(sum, pair === undefined ? f64(0) : op("f64x2.splat", f64(0))),
     ),
-    { is: "block", label: done, body: [{ is: "loop", label: round, trips, line, column: column + 1, body }] },
+    loopOf(done, { trips, ...positionOf(node) }, body),
     ...pairs.flatMap((value, i) =>
       ([0, 1] as const).map(lane =>
         set(sums[2 * i + lane] as CodeLocal, { is: "lane", lane, value: get(value) }),

@@ -1,4 +1,16 @@
-import { type Code, type CodeLabel, type CodeLocal, get, i32, i64, load, many, op, set } from "./code.ts";
+import {
+  type Code,
+  type CodeLabel,
+  type CodeLocal,
+  get,
+  i32,
+  i64,
+  load,
+  loopOf,
+  many,
+  op,
+  set,
+} from "./code.ts";
 import type { GuardValue } from "./guards.ts";
 import type { KnownText } from "./known.ts";
 
@@ -33,7 +45,7 @@ export function searchedText(
   name: string,
   text: KnownText,
   needle: KnownText,
-  { line, column }: { readonly line: number; readonly column: number },
+  position: { readonly line: number; readonly column: number },
 ): Code | undefined {
   if (text.from === "source" || needle.from === "event") return undefined;
   const rest = op("i32.sub", text.length, lengthOf(needle));
@@ -44,32 +56,18 @@ export function searchedText(
     return both(fits, many(set(at, op("i32.add", text.at, rest)), sameAt(get(at), needle)));
   }
   const [index, at, found] = locals();
-  const [round, done] = labels("round", "done");
+  const done: CodeLabel = { name: "done" };
   const trips = text.from === "event" ? { most: 1, of: text.vector } : { most: text.cap };
   return many(
     set(found, i32(0)),
     set(index, i32(0)),
-    {
-      is: "block",
-      label: done,
-      body: [
-        {
-          is: "loop",
-          label: round,
-          trips,
-          line,
-          column,
-          body: [
-            { is: "brIf", label: done, test: op("i32.gt_s", get(index), rest) },
-            set(at, op("i32.add", text.at, get(index))),
-            set(found, sameAt(get(at), needle)),
-            { is: "brIf", label: done, test: get(found) },
-            set(index, op("i32.add", get(index), i32(1))),
-            { is: "br", label: round },
-          ],
-        },
-      ],
-    },
+    loopOf(done, { trips, ...position }, [
+      { is: "brIf", label: done, test: op("i32.gt_s", get(index), rest) },
+      set(at, op("i32.add", text.at, get(index))),
+      set(found, sameAt(get(at), needle)),
+      { is: "brIf", label: done, test: get(found) },
+      set(index, op("i32.add", get(index), i32(1))),
+    ]),
     get(found),
   );
 }
@@ -122,7 +120,7 @@ function sameAsData(at: Code, { at: other, length, cap }: Extract<Needle, { from
   const rounds: Code[] = [set(index, i32(0))];
   // Of up to sixteen bytes the first eight and the last eight are all.
   if (cap <= 16) rounds.push(differs("i64.load", get(index)));
-  else rounds.push(...eightByEight(index, last, cap, differs("i64.load", get(index))));
+  else rounds.push(eightByEight(index, last, cap, differs("i64.load", get(index))));
   const some = (least: number, yes: Code[], no: Code[]): Code => ({
     is: "if",
     test: op("i32.ge_s", length, i32(least)),
@@ -141,22 +139,13 @@ function sameAsData(at: Code, { at: other, length, cap }: Extract<Needle, { from
   return many(set(same, i32(0)), { is: "block", label: done, body: [long, set(same, i32(1))] }, get(same));
 }
 
-function eightByEight(index: CodeLocal, last: CodeLocal, cap: number, differ: Code): Code[] {
-  const [round, over] = labels("round", "over");
-  const body: Code[] = [
+function eightByEight(index: CodeLocal, last: CodeLocal, cap: number, differ: Code): Code {
+  const over: CodeLabel = { name: "over" };
+  return loopOf(over, { trips: { most: cap / 8 }, line: 0, column: 0 }, [
     { is: "brIf", label: over, test: op("i32.ge_s", get(index), get(last)) },
     differ,
     set(index, op("i32.add", get(index), i32(8))),
-    { is: "br", label: round },
-  ];
-  const trips = { most: cap / 8 };
-  return [
-    {
-      is: "block",
-      label: over,
-      body: [{ is: "loop", label: round, trips, line: 0, column: 0, body }],
-    },
-  ];
+  ]);
 }
 
 function both(test: Code, then: Code): Extract<Code, { is: "if" }> {
@@ -165,8 +154,4 @@ function both(test: Code, then: Code): Extract<Code, { is: "if" }> {
 
 function locals(): [CodeLocal, CodeLocal, CodeLocal] {
   return [{ type: "i32" }, { type: "i32" }, { type: "i32" }];
-}
-
-function labels(first: string, second: string): [CodeLabel, CodeLabel] {
-  return [{ name: first }, { name: second }];
 }

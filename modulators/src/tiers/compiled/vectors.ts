@@ -8,6 +8,7 @@ import {
   f64,
   get,
   i32,
+  loopOf,
   many,
   op,
   set,
@@ -26,7 +27,7 @@ import {
   wide,
 } from "./known.ts";
 import { addressOf, type CodePlace } from "./members.ts";
-import { refuse } from "./refusal.ts";
+import { positionOf, refuse } from "./refusal.ts";
 import { LANES, sumCode } from "./sums.ts";
 
 /** Looks that the code of a loop is worth, and that of a sum. */
@@ -65,43 +66,20 @@ export abstract class VectorChecker extends AssignmentChecker {
   ): Code[] {
     this.parts.looks.take(node, LOOP_LOOKS);
     const index: CodeLocal = { type: "i32" };
-    const [round, next, done] = ["round", "next", "done"].map(name => ({ name })) as [
-      CodeLabel,
-      CodeLabel,
-      CodeLabel,
-    ];
+    const [next, done]: [CodeLabel, CodeLabel] = [{ name: "next" }, { name: "done" }];
     const element = kept(vector.read(addressOf(vector, get(index))));
     const counter = intOf(get(index), { lo: 0, hi: MOST_LENGTH, under: vector });
-    const { line = 0, column = -1 } = node.loc?.start ?? {};
     const inner = this.inRegion(() => body(element.read, counter, next, done));
     const { trips, spent } = this.tripsOver(vector, inner, node, cap);
     return [
       ...spent,
       set(index, i32(0)),
-      {
-        is: "block",
-        label: done,
-        body: [
-          {
-            is: "loop",
-            label: round,
-            trips,
-            line,
-            column: column + 1,
-            body: [
-              {
-                is: "brIf",
-                label: done,
-                test: op("i32.eqz", op("i32.lt_u", get(index), get(vector.length))),
-              },
-              set(element.local, vector.read(addressOf(vector, get(index))).code),
-              { is: "block", label: next, body: inner },
-              set(index, op("i32.add", get(index), i32(1))),
-              { is: "br", label: round },
-            ],
-          },
-        ],
-      },
+      loopOf(done, { trips, ...positionOf(node) }, [
+        { is: "brIf", label: done, test: op("i32.eqz", op("i32.lt_u", get(index), get(vector.length))) },
+        set(element.local, vector.read(addressOf(vector, get(index))).code),
+        { is: "block", label: next, body: inner },
+        set(index, op("i32.add", get(index), i32(1))),
+      ]),
     ];
   }
 
