@@ -5,6 +5,7 @@ import {
   get,
   type LoadName,
   load,
+  localsOf,
   many,
   op,
   type StoreName,
@@ -57,7 +58,7 @@ export function arrayAt(
 
 /** The place that an index of `subarray` means: those below 0 count from the end. */
 export function relative(index: KnownNumber, length: CodeLocal): Code {
-  const [whole, all]: [CodeLocal, CodeLocal] = [{ type: "f64" }, { type: "f64" }];
+  const [whole, all] = localsOf("f64", "f64");
   const place: Code = {
     is: "if",
     test: op("f64.lt", get(whole), f64(0)),

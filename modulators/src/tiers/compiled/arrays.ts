@@ -1,7 +1,7 @@
 import type { Expression, MemberExpression, NewExpression, Node } from "acorn";
 import { arrayAt, isTypedArray, KINDS, relative } from "./array-kinds.ts";
 import type { ElementTarget } from "./assignments.ts";
-import { type Code, type CodeLocal, f64, get, i32, many, op, set } from "./code.ts";
+import { type Code, type CodeLocal, f64, get, i32, localsOf, many, op, set } from "./code.ts";
 import { type CodeField, LearnedField } from "./fields.ts";
 import {
   constantOf,
@@ -65,12 +65,7 @@ export abstract class ArrayChecker extends VectorChecker {
     if (vector.array === undefined || begin?.is !== "number" || more.length > 0)
       return refuse(node, "subarray is compiled with numbers");
     if (end.is !== "number" || end.maybe) return refuse(node, "subarray is compiled up to a number");
-    const [first, last, start, length] = ["i32", "i32", "i32", "i32"].map(() => ({ type: "i32" })) as [
-      CodeLocal,
-      CodeLocal,
-      CodeLocal,
-      CodeLocal,
-    ];
+    const [first, last, start, length] = localsOf("i32", "i32", "i32", "i32");
     const effects: Code[] = [
       set(first, relative(begin, vector.length)),
       set(last, relative(end, vector.length)),
@@ -108,7 +103,7 @@ export abstract class ArrayChecker extends VectorChecker {
       return refuse(node, "set is compiled with an array of the same kind, and an index");
     this.refuseGone(vector, node);
     const { fuel } = this.parts;
-    const [from, to]: [CodeLocal, CodeLocal] = [{ type: "i32" }, { type: "i32" }];
+    const [from, to] = localsOf("i32", "i32");
     const end = op("i32.add", get(from), get(other.vector.length));
     return nothing("undefined", [
       ...other.effects,
@@ -158,8 +153,7 @@ export abstract class ArrayChecker extends VectorChecker {
     if (!isAtStart || count?.is !== "number" || KINDS[name].bytes > vector.elementBytes)
       return refuse(node, "over the bytes of an array, a new one is compiled where both begin together");
     const kind = KINDS[name];
-    const asked: CodeLocal = { type: "f64" };
-    const length: CodeLocal = { type: "i32" };
+    const [asked, length] = localsOf("f64", "i32");
     const most = op(
       "f64.mul",
       op("f64.convert_i32_u", get(vector.length)),
@@ -208,9 +202,7 @@ export abstract class ArrayChecker extends VectorChecker {
     this.#makes = true;
     const { fuel } = this.parts;
     const kind = KINDS[name];
-    const asked: CodeLocal = { type: "f64" };
-    const [count, start, bytes]: CodeLocal[] = [{ type: "i32" }, { type: "i32" }, { type: "i32" }];
-    const [own, from, size] = [count, start, bytes] as [CodeLocal, CodeLocal, CodeLocal];
+    const [asked, own, from, size] = localsOf("f64", "i32", "i32", "i32");
     const isSound = op(
       "i32.and",
       op("f64.ge", get(asked), f64(0)),

@@ -1,4 +1,4 @@
-import { type Code, type CodeLocal, call, f64, get, type OpName, op, tee } from "./code.ts";
+import { type Code, type CodeLocal, call, f64, get, localsOf, type OpName, op, tee } from "./code.ts";
 import {
   booleanOf,
   constantOf,
@@ -158,7 +158,7 @@ export function callBuiltin(name: string, args: readonly KnownNumber[]): KnownVa
 /** Whether two numbers are the same: NaN is NaN, and -0 is not 0. */
 function identical(a: KnownNumber, b: KnownNumber): KnownValue | string {
   if (a.maybe || b.maybe) return "Object.is tells NaN from undefined, and one of these may be either";
-  const [x, y]: [CodeLocal, CodeLocal] = [{ type: "f64" }, { type: "f64" }];
+  const [x, y] = localsOf("f64", "f64");
   const isNone = (one: CodeLocal): Code => op("f64.ne", get(one), get(one));
   const inverse = (one: CodeLocal): Code => op("f64.div", f64(1), get(one));
   const equal = op("f64.eq", tee(x, wide(a)), tee(y, wide(b)));

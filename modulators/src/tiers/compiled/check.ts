@@ -13,6 +13,7 @@ import {
   call,
   get,
   i32,
+  localsOf,
   op,
   set,
 } from "./code.ts";
@@ -139,12 +140,7 @@ function checkOnce(
   { writer, parameters, objects, pin }: CheckedAgainst,
   { learned, looks, assigned }: KeptKnowledge,
 ): CheckedProgram {
-  const [start, end, answer, marked] = ["i32", "i32", "i32", "i32"].map(() => ({ type: "i32" })) as [
-    CodeLocal,
-    CodeLocal,
-    CodeLocal,
-    CodeLocal,
-  ];
+  const [start, end, answer, marked] = localsOf("i32", "i32", "i32", "i32");
   const done: CodeLabel = { name: "event" };
   const fields = new Map<string, CodeField>();
   const data = new DataPlaces();

@@ -262,6 +262,11 @@ export const many = (...body: Code[]): Code => ({ is: "many", body });
 export const load = (name: LoadName, at: Code, offset = 0): Code => ({ is: "load", load: name, at, offset });
 export const call = (name: string, ...args: Code[]): Code => ({ is: "call", name, args });
 
+/** New variables of these types. */
+export function localsOf<const T extends readonly CodeType[]>(...types: T): { [K in keyof T]: CodeLocal } {
+  return types.map(type => ({ type })) as { [K in keyof T]: CodeLocal };
+}
+
 /** A loop that goes round and round until its body jumps to `done`, at its end. */
 export function loopOf(
   done: CodeLabel,

@@ -1,4 +1,4 @@
-import { type Code, type CodeLocal, f64, get, i32, type LengthOf, op, set } from "./code.ts";
+import { type Code, type CodeLocal, f64, get, i32, type LengthOf, localsOf, op, set } from "./code.ts";
 import type { DataShape } from "./data-shape.ts";
 import type { CodeField, ContainerKind } from "./fields.ts";
 import type { FunctionNode } from "./module-text.ts";
@@ -275,7 +275,7 @@ export function keptMaybe({ test, value }: NonNullable<KnownNumber["found"]>): {
   readonly code: Code[];
   readonly read: KnownNumber;
 } {
-  const [isThere, local]: [CodeLocal, CodeLocal] = [{ type: "i32" }, { type: "f64" }];
+  const [isThere, local] = localsOf("i32", "f64");
   const there: Code = {
     is: "if",
     test: get(isThere),

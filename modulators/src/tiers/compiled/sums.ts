@@ -8,6 +8,7 @@ import {
   get,
   i32,
   load,
+  localsOf,
   loopOf,
   many,
   op,
@@ -36,10 +37,10 @@ export function sumCode(
   node: Node,
   tripsOf: (body: readonly Code[]) => { readonly trips: Trips; readonly spent: readonly Code[] },
 ): Code {
-  const [index, whole, at] = locals("i32", 3) as [CodeLocal, CodeLocal, CodeLocal];
-  const sums = locals("f64", LANES);
+  const [index, whole, at] = localsOf("i32", "i32", "i32");
+  const sums = localsOf(...new Array<CodeType>(LANES).fill("f64"));
   const pair = PAIRS[vector.array ?? ""];
-  const pairs = pair === undefined ? [] : locals("v128", LANES / 2);
+  const pairs = localsOf(...new Array<CodeType>(pair === undefined ? 0 : LANES / 2).fill("v128"));
   const done: CodeLabel = { name: "done" };
   const elementAt = (i: number): Code =>
     wide(vector.read(i === 0 ? get(at) : op("i32.add", get(at), i32(i * vector.elementBytes))));
@@ -78,8 +79,4 @@ export function sumCode(
     ...rest,
     op("f64.add", op("f64.add", both(0), both(2)), op("f64.add", both(1), both(3))),
   );
-}
-
-function locals(type: CodeType, count: number): CodeLocal[] {
-  return Array.from({ length: count }, () => ({ type }));
 }

@@ -6,6 +6,7 @@ import {
   i32,
   i64,
   load,
+  localsOf,
   loopOf,
   many,
   op,
@@ -55,7 +56,7 @@ export function searchedText(
     const at: CodeLocal = { type: "i32" };
     return both(fits, many(set(at, op("i32.add", text.at, rest)), sameAt(get(at), needle)));
   }
-  const [index, at, found] = locals();
+  const [index, at, found] = localsOf("i32", "i32", "i32");
   const done: CodeLabel = { name: "done" };
   const trips = text.from === "event" ? { most: 1, of: text.vector } : { most: text.cap };
   return many(
@@ -111,7 +112,7 @@ function sameAsWritten(at: Code, bytes: Uint8Array): Code {
 
 /** Compares with a text in the parameters or a shared object. The last bytes come first, for names often begin alike. */
 function sameAsData(at: Code, { at: other, length, cap }: Extract<Needle, { from: "data" }>): Code {
-  const [same, index, last] = locals();
+  const [same, index, last] = localsOf("i32", "i32", "i32");
   const done: CodeLabel = { name: "different" };
   const differs = (name: "i64.load" | "i32.load" | "i32.load8_u", from: Code): Code => {
     const [a, b] = [at, other].map(start => load(name, op("i32.add", start, from))) as [Code, Code];
@@ -150,8 +151,4 @@ function eightByEight(index: CodeLocal, last: CodeLocal, cap: number, differ: Co
 
 function both(test: Code, then: Code): Extract<Code, { is: "if" }> {
   return { is: "if", test, yes: [then], no: [i32(0)], type: "i32" };
-}
-
-function locals(): [CodeLocal, CodeLocal, CodeLocal] {
-  return [{ type: "i32" }, { type: "i32" }, { type: "i32" }];
 }
