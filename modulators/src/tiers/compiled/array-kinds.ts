@@ -44,15 +44,14 @@ export function arrayAt(
   length: CodeLocal,
   made: TypedArray | undefined,
 ): EventVector {
-  const kind = KINDS[array];
   return {
     name: array,
-    elementBytes: kind.bytes,
+    elementBytes: KINDS[array].bytes,
     length,
     start,
     made,
     array,
-    read: at => elementOf(kind, array, at),
+    read: at => elementOf(array, at),
   };
 }
 
@@ -74,7 +73,9 @@ export function relative(index: KnownNumber, length: CodeLocal): Code {
   );
 }
 
-function elementOf({ load: from, range }: ArrayKind, name: string, at: Code): KnownNumber {
+/** The element of such an array that lies at this address. */
+export function elementOf(name: TypedArray, at: Code): KnownNumber {
+  const { load: from, range } = KINDS[name];
   const code = load(from, at);
   if (range !== undefined) return intOf(code, { lo: range[0], hi: range[1] });
   if (name === "Uint32Array") return numberOf(op("f64.convert_i32_u", code));

@@ -1,6 +1,6 @@
 import type { Type } from "@jecho/shared";
 import { SCALAR_BYTES } from "@jecho/shared/internal";
-import { arrayAt } from "./array-kinds.ts";
+import { arrayAt, elementOf, KINDS } from "./array-kinds.ts";
 import {
   type Code,
   type CodeLabel,
@@ -9,7 +9,6 @@ import {
   get,
   i32,
   type LengthOf,
-  type LoadName,
   load,
   op,
   set,
@@ -23,8 +22,9 @@ import {
   type KnownNumber,
   type KnownValue,
   maybeOf,
-  type NumberArray,
   numberOf,
+  type TypedArray,
+  wide,
 } from "./known.ts";
 import { ANSWER } from "./window-layout.ts";
 
@@ -32,17 +32,8 @@ type Root = Type["root"];
 export type TableField = Root["fields"][number];
 export type ScalarName = Extract<TableField["kind"], { is: "scalar" }>["scalar"];
 
-const INTS: Readonly<Partial<Record<ScalarName, readonly [load: LoadName, lo: number, hi: number]>>> = {
-  bool: ["i32.load8_u", 0, 0xff],
-  int8: ["i32.load8_s", -0x80, 0x7f],
-  uint8: ["i32.load8_u", 0, 0xff],
-  int16: ["i32.load16_s", -0x8000, 0x7fff],
-  uint16: ["i32.load16_u", 0, 0xffff],
-  int32: ["i32.load", -0x8000_0000, 0x7fff_ffff],
-};
-
 /** Arrays that vectors of a field are read as. */
-export const ELEMENT_ARRAYS: Readonly<Partial<Record<ScalarName, NumberArray>>> = {
+export const ELEMENT_ARRAYS: Readonly<Partial<Record<ScalarName, TypedArray>>> = {
   float32: "Float32Array",
   float64: "Float64Array",
   int8: "Int8Array",
@@ -159,9 +150,9 @@ export class EventCode {
       return booleanOf(get(local));
     }
     if (source === undefined) return isMaybe ? maybeOf(f64(Number.NaN)) : constantOf(fallback);
-    const ints = INTS[scalar];
-    if (ints !== undefined && !isMaybe && isInt(fallback)) {
-      const [from, lo, hi] = ints;
+    const { load: from, range } = KINDS[arrayOf(scalar)];
+    if (range !== undefined && !isMaybe && isInt(fallback)) {
+      const [lo, hi] = range;
       const local: CodeLocal = { type: "i32" };
       this.numbers.set(local, name);
       this.#code.push(set(local, i32(fallback)));
@@ -171,7 +162,9 @@ export class EventCode {
     const local: CodeLocal = { type: "f64" };
     this.numbers.set(local, name);
     this.#code.push(set(local, f64(isMaybe ? Number.NaN : fallback)));
-    this.#code.push(...this.#slot(source, SCALAR_BYTES[scalar], at => [set(local, wideLoad(scalar, at))]));
+    this.#code.push(
+      ...this.#slot(source, SCALAR_BYTES[scalar], at => [set(local, wide(element(scalar, at)))]),
+    );
     return isMaybe ? maybeOf(get(local)) : numberOf(get(local));
   }
 
@@ -262,17 +255,12 @@ export class EventCode {
   }
 }
 
+/** The number at an address, as an element of its array is read. */
 function element(scalar: ScalarName, at: Code): KnownNumber {
-  const ints = INTS[scalar];
-  if (ints === undefined) return numberOf(wideLoad(scalar, at));
-  const [from, lo, hi] = ints;
-  return intOf(load(from, at), { lo, hi });
+  return elementOf(arrayOf(scalar), at);
 }
 
-function wideLoad(scalar: ScalarName, at: Code): Code {
-  if (scalar === "float64") return load("f64.load", at);
-  if (scalar === "float32") return op("f64.promote_f32", load("f32.load", at));
-  if (scalar === "uint32") return op("f64.convert_i32_u", load("i32.load", at));
-  const [from] = INTS[scalar] ?? ["i32.load"];
-  return op("f64.convert_i32_s", load(from, at));
+/** The array whose elements lie there as these numbers do, none of which is an integer of 64 bits. */
+function arrayOf(scalar: ScalarName): TypedArray {
+  return ELEMENT_ARRAYS[scalar] ?? "Uint8Array";
 }

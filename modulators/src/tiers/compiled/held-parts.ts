@@ -1,17 +1,14 @@
 import type { Type } from "@jecho/shared";
+import { KINDS } from "./array-kinds.ts";
 import { type Code, f64, get, i32, op } from "./code.ts";
 import { ELEMENT_ARRAYS, type ScalarName, type TableField } from "./event-code.ts";
 import type { NumberArray, ObjectEntry } from "./known.ts";
 
-/** Integers that fields hold. */
-const RANGES: Readonly<Partial<Record<ScalarName, readonly [lo: number, hi: number]>>> = {
-  int8: [-0x80, 0x7f],
-  uint8: [0, 0xff],
-  int16: [-0x8000, 0x7fff],
-  uint16: [0, 0xffff],
-  int32: [-0x8000_0000, 0x7fff_ffff],
-  uint32: [0, 0xffff_ffff],
-};
+/** Integers that a field holds; undefined where it holds none of up to 32 bits. */
+function rangeOf(scalar: ScalarName): readonly [lo: number, hi: number] | undefined {
+  const array = ELEMENT_ARRAYS[scalar];
+  return array === "Uint32Array" ? [0, 0xffff_ffff] : array && KINDS[array].range;
+}
 
 /** Code that tells whether an event of this type can be encoded with a part of an object; undefined where that is not known. */
 export function heldTest({ fields }: Type["root"], entry: ObjectEntry): Code | undefined {
@@ -48,7 +45,7 @@ function testOf(
     case "value": {
       if (entry.isBoolean) return sure(scalar === "bool");
       if (scalar === "float32" || scalar === "float64") return i32(1);
-      const [lo, hi] = (scalar && RANGES[scalar]) ?? [];
+      const [lo, hi] = (scalar && rangeOf(scalar)) ?? [];
       if (lo === undefined || hi === undefined) return undefined;
       const number = get(entry.local);
       const isWhole = op("f64.eq", op("f64.trunc", number), number);
