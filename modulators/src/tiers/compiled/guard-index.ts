@@ -16,31 +16,16 @@ export interface GuardedProgram {
   readonly dataAt: (path: string) => unknown;
 }
 
-/** One program in the index of one field. */
-class GuardEntry implements Interval {
-  readonly derived: number;
-  readonly field: FieldIndex;
-  /** Values of the field for which the program has to be called; undefined for an interval. */
+/** Values of a field for which a program has to be called: these, or else those of an interval, and perhaps NaN. */
+interface GuardedValues extends Interval {
   readonly keys: readonly number[] | undefined;
-  readonly least: number;
-  readonly most: number;
   readonly orNaN: boolean;
-  constructor(derived: number, field: FieldIndex, { keys, least, most, orNaN }: GuardedValues) {
-    this.derived = derived;
-    this.field = field;
-    this.keys = keys;
-    this.least = least;
-    this.most = most;
-    this.orNaN = orNaN;
-  }
 }
 
-/** Values of a field: these, or else those of an interval, and perhaps NaN. */
-interface GuardedValues {
-  readonly keys: readonly number[] | undefined;
-  readonly least: number;
-  readonly most: number;
-  readonly orNaN: boolean;
+/** One program in the index of one field. */
+interface GuardEntry extends GuardedValues {
+  readonly derived: number;
+  readonly field: FieldIndex;
 }
 
 /** Programs by the values of one field for which they have to be called. */
@@ -133,7 +118,8 @@ export class GuardIndex {
       return;
     }
     const field = this.#fieldOf(program.reader, best.name);
-    const entry = new GuardEntry(derived, field, best.values);
+    const { keys, least, most, orNaN } = best.values;
+    const entry: GuardEntry = { derived, field, keys, least, most, orNaN };
     this.#entries.set(derived, entry);
     field.add(entry);
   }
