@@ -9,7 +9,6 @@ import {
   numberOf,
   wide,
 } from "./known.ts";
-import { Refusal } from "./refusal.ts";
 import { StoppedProgram } from "./stopped-program.ts";
 
 /*
@@ -92,7 +91,7 @@ export function beginRemainders(): void {
 function remainder(a = 0, b = 0): number {
   const isSlow = Math.abs(a) >= Math.abs(b) * SLOW_QUOTIENT && Number.isFinite(a) && b !== 0;
   if (isSlow && --slowLeft < 0)
-    throw new StoppedProgram(new Refusal("it takes more remainders of very large numbers than are compiled"));
+    throw new StoppedProgram("it takes more remainders of very large numbers than are compiled");
   return a % b;
 }
 

@@ -56,9 +56,8 @@ interface AnsweredEvents {
   readonly left: number;
 }
 
-const TOO_DEAR = new Refusal(
-  "the compiled modulators of its channel together hold their producer for too long, and it takes most of that",
-);
+const TOO_DEAR =
+  "the compiled modulators of its channel together hold their producer for too long, and it takes most of that";
 
 /** Bound of the steps for these events of a chunk; undefined for all. */
 function boundOf(
@@ -265,8 +264,7 @@ class CompiledSandbox implements Sandbox {
       const event = functions.dequeue();
       if (event === null) return;
       this.#left -= LEAVING_STEPS + program.dequeueSteps;
-      if (this.#left < 0)
-        throw new StoppedProgram(new Refusal("more events leave at once than are compiled"));
+      if (this.#left < 0) throw new StoppedProgram("more events leave at once than are compiled");
       leaving.add(stretchOf(event), event.type, event.isUrgent);
     }
   }
@@ -288,7 +286,7 @@ class CompiledSandbox implements Sandbox {
       global => instances.valueOf(global) as number | undefined,
     );
     if (!(periodMs >= 0 && mostPerSecond >= 0))
-      throw new StoppedProgram(new Refusal("its periodMs or mostPerSecond is no number from 0"));
+      throw new StoppedProgram("its periodMs or mostPerSecond is no number from 0");
     this.periodMs = soundPeriod(periodMs);
     this.mostPerSecond = mostPerSecond < Number.POSITIVE_INFINITY ? mostPerSecond : 0;
     if (!program.keeps) return;
@@ -297,9 +295,7 @@ class CompiledSandbox implements Sandbox {
       if (global.type === "ref")
         this.#keptBytes += (instances.valueOf(global) as KeptEvent | KeptContainer | null)?.heldBytes ?? 0;
     if (this.#keptBytes > MOST_BYTES)
-      throw new StoppedProgram(
-        new Refusal("it keeps events, or numbers in maps, of more bytes than are compiled"),
-      );
+      throw new StoppedProgram("it keeps events, or numbers in maps, of more bytes than are compiled");
   }
 
   /**

@@ -97,12 +97,12 @@ export class CompiledTier extends LocalTier {
 
   /** The reason why an installation has stopped that goes on elsewhere; undefined for one that has failed. */
   whyStopped(thrown: unknown): Refusal | undefined {
-    return thrown instanceof StoppedProgram ? thrown.why : undefined;
+    return thrown instanceof StoppedProgram ? thrown : undefined;
   }
 
   protected override goesOn(derived: number, thrown: unknown): boolean {
     if (!(thrown instanceof StoppedProgram)) return false;
-    this.#onMisfit({ derived, why: thrown.why });
+    this.#onMisfit({ derived, why: thrown });
     return true;
   }
 

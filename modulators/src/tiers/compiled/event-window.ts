@@ -1,6 +1,5 @@
 import type { RunChunk } from "../../sandbox/sandbox.ts";
 import type { CodeGlobal } from "./code.ts";
-import { Refusal } from "./refusal.ts";
 import { StoppedProgram } from "./stopped-program.ts";
 import { WindowHeap } from "./window-heap.ts";
 import { WINDOW } from "./window-layout.ts";
@@ -143,7 +142,7 @@ export class EventWindow {
     this.#at = WINDOW.events;
     if (bytes <= WINDOW.eventBytes) return;
     const block = this.heap.take(bytes);
-    if (block === undefined) throw new StoppedProgram(new Refusal("there is no room for so large an event"));
+    if (block === undefined) throw new StoppedProgram("there is no room for so large an event");
     this.#at = block;
     this.#largeBytes = bytes;
   }

@@ -1,4 +1,3 @@
-import { Refusal } from "./refusal.ts";
 import { StoppedProgram } from "./stopped-program.ts";
 import type { WindowHeap } from "./window-heap.ts";
 
@@ -33,7 +32,7 @@ export class KeptArrays {
     const all = this.#bytes - (known?.bytes ?? 0) + bytes;
     const at = all > MOST_BYTES ? undefined : this.#heap.take(bytes);
     if (at === undefined)
-      throw new StoppedProgram(new Refusal("its fields hold arrays of more numbers than are compiled"));
+      throw new StoppedProgram("its fields hold arrays of more numbers than are compiled");
     if (known !== undefined) this.#replaced.push(known);
     this.#blocks.set(field, { at, bytes });
     this.#bytes = all;

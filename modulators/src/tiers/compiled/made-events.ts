@@ -3,7 +3,6 @@ import type { ReadEvent, Stretch } from "@jecho/shared/internal";
 import type { RunChunk } from "../../sandbox/sandbox.ts";
 import { NUMBER_ARRAYS } from "./known.ts";
 import { allParts, type OutputPart, type OutputPlan } from "./outputs.ts";
-import { Refusal } from "./refusal.ts";
 import { StoppedProgram } from "./stopped-program.ts";
 
 type MadeFields = Record<string, unknown>;
@@ -82,7 +81,7 @@ export class EventMaker {
       return { bytes: own, bounds: [0, own.byteLength], first: 0, end: 1 };
     } catch (error) {
       // The host says where in its author's text that is.
-      throw new StoppedProgram(new Refusal((error as Error).message));
+      throw new StoppedProgram((error as Error).message);
     }
   }
 

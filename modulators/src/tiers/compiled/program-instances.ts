@@ -183,7 +183,7 @@ export function failureOf(number: number, stops: readonly Stop[]): Error {
   const stop = stops[number - 1];
   return stop === undefined
     ? new JechoError("MODULATOR_FAILED", "an event that it was given is broken")
-    : new StoppedProgram(new Refusal(stop.why, stop.line, stop.column));
+    : new StoppedProgram(stop.why, stop.line, stop.column);
 }
 
 function variableOf(type: CodeGlobal["type"]): WebAssembly.Global {
