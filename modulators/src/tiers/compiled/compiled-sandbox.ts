@@ -21,7 +21,7 @@ import { GivenData } from "./given-data.ts";
 import { KeptArrays, MOST_BYTES } from "./kept-arrays.ts";
 import type { KeptContainer } from "./kept-container.ts";
 import { type KeptEvent, KeptEvents } from "./kept-events.ts";
-import { LeavingEvents } from "./leaving-events.ts";
+import { LeavingEvents, stretchOf } from "./leaving-events.ts";
 import { PassQueue } from "./pass-queue.ts";
 import {
   failureOf,
@@ -72,10 +72,6 @@ function boundOf(
 
 /** Steps of the host's for an event that a program's `dequeue` gives. */
 const LEAVING_STEPS = 200;
-
-function stretchOf({ bytes }: KeptEvent): Stretch {
-  return { bytes, bounds: [0, bytes.byteLength], first: 0, end: 1 };
-}
 
 function eachOf(picks: readonly number[] | undefined, first: number, end: number): readonly number[][] {
   return picks?.map(i => [i]) ?? Array.from({ length: end - first }, (_, i) => [first + i]);
@@ -265,7 +261,7 @@ class CompiledSandbox implements Sandbox {
       if (event === null) return;
       this.#left -= LEAVING_STEPS + program.dequeueSteps;
       if (this.#left < 0) throw new StoppedProgram("more events leave at once than are compiled");
-      leaving.add(stretchOf(event), event.type, event.isUrgent);
+      leaving.add(stretchOf(event.bytes), event.type, event.isUrgent, this.#versions);
     }
   }
 
@@ -275,7 +271,7 @@ class CompiledSandbox implements Sandbox {
     if (leaving === undefined) return;
     this.#queue?.flush(emit);
     this.#queue = undefined;
-    leaving.send(emit, this.#versions);
+    leaving.send(emit);
   }
 
   /** Reads what the modulator says of its timing, and looks at what it keeps. @throws StoppedProgram */
@@ -332,7 +328,7 @@ class CompiledSandbox implements Sandbox {
   #leaveKept(leaving: LeavingEvents | undefined, given: number): number {
     let dropped = 0;
     for (const event of this.#kept?.takePassed() ?? [])
-      dropped += this.#out(stretchOf(event), event.type, event.isUrgent, leaving, given);
+      dropped += this.#out(stretchOf(event.bytes), event.type, event.isUrgent, leaving, given);
     return dropped;
   }
 
@@ -344,7 +340,7 @@ class CompiledSandbox implements Sandbox {
     given: number,
   ): number {
     if (leaving !== undefined) {
-      leaving.add(event, type, urgent);
+      leaving.add(event, type, urgent, this.#versions);
       return 0;
     }
     const { queueEvents, memoryMiB } = this.#limits;

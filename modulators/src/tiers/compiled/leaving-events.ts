@@ -1,9 +1,15 @@
 import type { Stretch } from "@jecho/shared/internal";
 import type { Emit } from "../../sandbox/sandbox.ts";
 
+/** One event that has bytes of its own. */
+export function stretchOf(bytes: Uint8Array): Stretch {
+  return { bytes, bounds: [0, bytes.byteLength], first: 0, end: 1 };
+}
+
 /** Events that leave together. */
 interface LeavingRun {
   readonly stretches: Stretch[];
+  readonly versions: readonly number[];
   readonly type: number;
   readonly urgent: boolean;
 }
@@ -12,11 +18,12 @@ interface LeavingRun {
 export class LeavingEvents {
   readonly #runs: LeavingRun[] = [];
 
-  /** One event more, of the type with this number. */
-  add(event: Stretch, type: number, urgent: boolean): void {
+  /** One event more, of the type with this number, made with these versions. */
+  add(event: Stretch, type: number, urgent: boolean, versions: readonly number[]): void {
     const run = this.#runs.at(-1);
-    if (run === undefined || urgent || run.urgent || run.type !== type) {
-      this.#runs.push({ stretches: [event], type, urgent });
+    const isAlike = run !== undefined && run.type === type && run.versions === versions;
+    if (!isAlike || urgent || run.urgent) {
+      this.#runs.push({ stretches: [event], versions, type, urgent });
       return;
     }
     const { stretches } = run;
@@ -27,7 +34,7 @@ export class LeavingEvents {
     else stretches.push({ bytes, bounds, first, end });
   }
 
-  send(emit: Emit, versions: readonly number[]): void {
-    for (const { stretches, urgent, type } of this.#runs) emit(stretches, versions, urgent, type);
+  send(emit: Emit): void {
+    for (const { stretches, versions, urgent, type } of this.#runs) emit(stretches, versions, urgent, type);
   }
 }

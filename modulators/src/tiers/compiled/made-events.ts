@@ -2,6 +2,7 @@ import { encodeEvent, JechoError, type Type, unpack } from "@jecho/shared";
 import type { ReadEvent, Stretch } from "@jecho/shared/internal";
 import type { RunChunk } from "../../sandbox/sandbox.ts";
 import { NUMBER_ARRAYS } from "./known.ts";
+import { stretchOf } from "./leaving-events.ts";
 import { allParts, type OutputPart, type OutputPlan } from "./outputs.ts";
 import { StoppedProgram } from "./stopped-program.ts";
 
@@ -77,8 +78,7 @@ export class EventMaker {
     try {
       const made: MadeFields = {};
       for (const write of writes) write(made, { event, numbers, first });
-      const own = encodeEvent(output, made as never);
-      return { bytes: own, bounds: [0, own.byteLength], first: 0, end: 1 };
+      return stretchOf(encodeEvent(output, made as never));
     } catch (error) {
       // The host says where in its author's text that is.
       throw new StoppedProgram((error as Error).message);

@@ -1,5 +1,6 @@
 import type { Stretch } from "@jecho/shared/internal";
 import type { Emit } from "../../sandbox/sandbox.ts";
+import { LeavingEvents, stretchOf } from "./leaving-events.ts";
 
 /** An event that was let through while the transport was not ready. */
 interface WaitingPass {
@@ -15,7 +16,7 @@ interface WaitingPass {
 export class PassQueue {
   readonly #most: number;
   readonly #mostBytes: number;
-  #waiting: WaitingPass[] = [];
+  readonly #waiting: WaitingPass[] = [];
   #bytes = 0;
   #given = 0;
 
@@ -63,26 +64,11 @@ export class PassQueue {
     return dropped;
   }
 
-  /** Hands on what waits: events of one type and made with the same versions together, urgent ones alone. */
+  /** Hands on what waits, and is of no more use. */
   flush(emit: Emit): void {
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    this.#bytes = 0;
-    let from = 0;
-    waiting.forEach((pass, i) => {
-      const next = waiting[i + 1];
-      const isAlike =
-        next !== undefined &&
-        !pass.urgent &&
-        !next.urgent &&
-        next.versions === pass.versions &&
-        next.type === pass.type;
-      if (isAlike) return;
-      const stretches = waiting
-        .slice(from, i + 1)
-        .map(({ bytes }) => ({ bytes, bounds: [0, bytes.byteLength], first: 0, end: 1 }));
-      emit(stretches, pass.versions, pass.urgent, pass.type);
-      from = i + 1;
-    });
+    const leaving = new LeavingEvents();
+    for (const { bytes, type, urgent, versions } of this.#waiting)
+      leaving.add(stretchOf(bytes), type, urgent, versions);
+    leaving.send(emit);
   }
 }
