@@ -210,28 +210,24 @@ export type Binding =
 /** Blocks in one another: a name is looked for in each. */
 const MOST_DEPTH = 200;
 
-/** The depth of a block in another one. @throws Refusal */
-export function depthIn(outer: number): number {
-  if (outer === MOST_DEPTH) throw new Refusal(`it has more than ${MOST_DEPTH} blocks in one another`);
-  return outer + 1;
-}
-
 /** Names of a block, and what they mean. */
-export class CodeScope {
+export class CodeScope<Meaning = Binding> {
   readonly #depth: number;
-  readonly #outer: CodeScope | undefined;
-  readonly #names = new Map<string, Binding>();
+  readonly #outer: CodeScope<Meaning> | undefined;
+  readonly #names = new Map<string, Meaning>();
 
-  constructor(outer?: CodeScope) {
+  /** @throws Refusal */
+  constructor(outer?: CodeScope<Meaning>) {
     this.#outer = outer;
-    this.#depth = depthIn(outer === undefined ? 0 : outer.#depth);
+    this.#depth = outer === undefined ? 1 : outer.#depth + 1;
+    if (this.#depth > MOST_DEPTH) throw new Refusal(`it has more than ${MOST_DEPTH} blocks in one another`);
   }
 
-  set(name: string, binding: Binding): void {
-    this.#names.set(name, binding);
+  set(name: string, meaning: Meaning): void {
+    this.#names.set(name, meaning);
   }
 
-  find(name: string): Binding | undefined {
+  find(name: string): Meaning | undefined {
     return this.#names.get(name) ?? this.#outer?.find(name);
   }
 }

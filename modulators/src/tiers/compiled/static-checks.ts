@@ -41,12 +41,14 @@ class StaticCheck extends StaticValues {
   constructor({ beside, classNames, imported }: Pick<ModuleText, "beside" | "classNames" | "imported">) {
     super();
     for (const name of [...classNames, ...imported.keys()])
-      this.#module.set(name, new Refusal(`"${name}" is not known to a static check that is compiled`));
+      this.#module.set(name, {
+        value: new Refusal(`"${name}" is not known to a static check that is compiled`),
+      });
     for (const node of beside) if (node.type === "FunctionDeclaration") this.#declare(node, this.#module);
     for (const node of beside)
       if (node.type === "VariableDeclaration")
         for (const { id, init } of node.declarations)
-          if (id.type === "Identifier" && init) this.#module.set(id.name, this.#attempt(init));
+          if (id.type === "Identifier" && init) this.#module.set(id.name, { value: this.#attempt(init) });
   }
 
   /** The value, or why it is not known, which is told where it is wanted. */
@@ -85,7 +87,7 @@ class StaticCheck extends StaticValues {
       if (node.type === "FunctionDeclaration") this.#declare(node, names);
       else if (node.type === "VariableDeclaration")
         for (const name of node.declarations.flatMap(({ id }) => namesOf(id)))
-          names.set(name, new Refusal(`"${name}" may be read before it has a value`));
+          names.set(name, { value: new Refusal(`"${name}" may be read before it has a value`) });
     }
     for (const node of nodes) {
       const ending = this.#statement(node, names);
@@ -95,7 +97,7 @@ class StaticCheck extends StaticValues {
   }
 
   #declare(node: Extract<Statement, { type: "FunctionDeclaration" }>, names: StaticScope): void {
-    names.set(node.id.name, new OwnFunction(node, names));
+    names.set(node.id.name, { value: new OwnFunction(node, names) });
   }
 
   #statement(node: Statement, names: StaticScope): Ending | undefined {
@@ -162,7 +164,7 @@ class StaticCheck extends StaticValues {
     const { name } = counts;
     for (let value = this.value(first.init, names); ; value = (value as number) + 1) {
       const inner = new StaticScope(names);
-      inner.set(name, value);
+      inner.set(name, { value });
       if (typeof value !== "number" || !this.value(test, inner)) return undefined;
       const ending = this.#statement(body, inner);
       if (ending?.is === "break") return undefined;
@@ -175,7 +177,7 @@ class StaticCheck extends StaticValues {
     this.step(pattern);
     switch (pattern.type) {
       case "Identifier":
-        names.set(pattern.name, value);
+        names.set(pattern.name, { value });
         return;
       case "AssignmentPattern":
         this.#bind(pattern.left, value === undefined ? this.value(pattern.right, names) : value, names);

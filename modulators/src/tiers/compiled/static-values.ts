@@ -1,5 +1,5 @@
 import type { Expression, Node, Property, SpreadElement } from "acorn";
-import { depthIn } from "./known.ts";
+import { CodeScope } from "./known.ts";
 import type { FunctionNode } from "./module-text.ts";
 import { refuse } from "./refusal.ts";
 
@@ -48,28 +48,7 @@ const OPERATORS: Readonly<Record<string, (a: number, b: number) => unknown>> = {
 const METHODS = new Set(["includes", "indexOf", "startsWith", "endsWith"]);
 
 /** Names of a block, and their values. */
-export class StaticScope {
-  readonly #depth: number;
-  readonly #outer: StaticScope | undefined;
-  readonly #values = new Map<string, unknown>();
-
-  constructor(outer?: StaticScope) {
-    this.#outer = outer;
-    this.#depth = depthIn(outer === undefined ? 0 : outer.#depth);
-  }
-
-  has(name: string): boolean {
-    return this.#values.has(name) || this.#outer?.has(name) === true;
-  }
-
-  get(name: string): unknown {
-    return this.#values.has(name) ? this.#values.get(name) : this.#outer?.get(name);
-  }
-
-  set(name: string, value: unknown): void {
-    this.#values.set(name, value);
-  }
-}
+export class StaticScope extends CodeScope<{ readonly value: unknown }> {}
 
 /** Values of expressions, as a static check has them: plain data, and functions of the text. */
 export abstract class StaticValues {
@@ -88,10 +67,10 @@ export abstract class StaticValues {
       case "Literal":
         return node.regex || node.bigint ? refuse(node, "this literal is not compiled") : node.value;
       case "Identifier": {
-        const isOwn = names.has(node.name);
-        if (!isOwn && !Object.hasOwn(CONSTANTS, node.name))
+        const own = names.find(node.name);
+        if (own === undefined && !Object.hasOwn(CONSTANTS, node.name))
           return refuse(node, `"${node.name}" is not known to a static check that is compiled`);
-        const value = isOwn ? names.get(node.name) : CONSTANTS[node.name];
+        const value = own === undefined ? CONSTANTS[node.name] : own.value;
         if (value instanceof Error) throw value;
         return value;
       }
@@ -186,7 +165,7 @@ export abstract class StaticValues {
       return refuse(node, "this call in a static check is not compiled");
     const { object, property } = callee;
     const { name } = property;
-    if (object.type === "Identifier" && !names.has(object.name)) {
+    if (object.type === "Identifier" && names.find(object.name) === undefined) {
       const path = `${object.name}.${name}`;
       const known = Object.hasOwn(FUNCTIONS, path) ? FUNCTIONS[path] : undefined;
       const isOdd = path.startsWith("Math.") && args.some(arg => typeof arg !== "number");
