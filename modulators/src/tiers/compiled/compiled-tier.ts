@@ -3,7 +3,7 @@ import type { EventsFrame, Stretch } from "@jecho/shared/internal";
 import { typeOf } from "../../running/known-types.ts";
 import type { Provenance } from "../../running/provenance.ts";
 import type { Declared, Limits } from "../../sandbox/sandbox.ts";
-import { LentRun } from "../lent-run.ts";
+import type { LentRun } from "../lent-run.ts";
 import { type ConcernedModulator, LocalTier } from "../local/local-tier.ts";
 import { type HostClock, SYSTEM_CLOCK } from "../periods.ts";
 import type { InstallRequest, StateUpdate, TierEvents } from "../tier.ts";
@@ -21,7 +21,7 @@ import {
 } from "./compiler.ts";
 import { type CostFormula, costText, MOST_PER_RUN, overlong, stepsFor } from "./cost.ts";
 import { GivenData } from "./given-data.ts";
-import { GuardedChannel } from "./guarded-channel.ts";
+import { bytesOf, GuardedChannel } from "./guarded-channel.ts";
 import type { Guard } from "./guards.ts";
 import { Refusal } from "./refusal.ts";
 import { RunBudget } from "./run-budget.ts";
@@ -270,7 +270,7 @@ export class CompiledTier extends LocalTier {
 
   #isTooDear(cost: CostFormula, run: EventsFrame | LentRun): Refusal | undefined {
     const { count } = run;
-    const whole = run instanceof LentRun ? bytesOf(run) : run.end - run.start;
+    const whole = bytesOf(run);
     if (stepsFor(cost, count, whole) <= this.#mostPerEvent && overlong(cost, whole) === undefined)
       return undefined;
     const { bounds, first, end } = run.stretch();
@@ -385,9 +385,4 @@ function dataOf({ modulator: { parameters, objects } }: InstallRequest): GivenDa
 function isOfObjects(guard: Guard): boolean {
   const values = guard.is === "equal" ? guard.to : [guard.value];
   return values.some(value => value.from === "data" && value.path.startsWith("objects\n"));
-}
-
-function bytesOf(run: LentRun): number {
-  const { bounds, first, end } = run.stretch();
-  return (bounds[2 * end - 1] as number) - (bounds[2 * first] as number);
 }

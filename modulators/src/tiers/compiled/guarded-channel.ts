@@ -93,7 +93,8 @@ export class GuardedChannel {
   }
 }
 
-function bytesOf(run: EventsFrame | LentRun): number {
+/** Bytes of the events of a run, with the head of a frame. */
+export function bytesOf(run: EventsFrame | LentRun): number {
   if (!(run instanceof LentRun)) return run.end - run.start;
   const { bounds, first, end } = run.stretch();
   return (bounds[2 * end - 1] as number) - (bounds[2 * first] as number);
