@@ -183,6 +183,19 @@ export abstract class ExpressionChecker extends ObjectChecker {
       : effectsOf(value);
   }
 
+  /** Code that does the one or the other, as a conditional expression says. */
+  protected oneOf(
+    { test: condition, consequent, alternate }: ConditionalExpression,
+    place: CodePlace,
+    act: (one: Expression) => Code[],
+  ): Code[] {
+    const test = this.test(condition, place);
+    const folded = foldedTest(test);
+    if (folded !== undefined) return act(folded ? consequent : alternate);
+    const yes = this.inRegion(() => act(consequent));
+    return [{ is: "if", test, yes, no: this.inRegion(() => act(alternate)) }];
+  }
+
   // ---- operators
 
   #unary({ operator, argument }: UnaryExpression, place: CodePlace): KnownValue {
@@ -372,7 +385,7 @@ export function effectsOf(value: KnownValue): Code[] {
   return "effects" in value ? [...value.effects] : [];
 }
 
-function describe({ type }: Node): string {
+export function describe({ type }: Node): string {
   const words = type.replaceAll(/(?!^)([A-Z])/g, " $1").toLowerCase();
   return `${/^[aeiou]/.test(words) ? "an" : "a"} ${words.replace(" expression", "")}`;
 }

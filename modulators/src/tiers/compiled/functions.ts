@@ -12,7 +12,7 @@ import { CallChecker } from "./calls.ts";
 import { type Code, type CodeLabel, type CodeLocal, get, many, set } from "./code.ts";
 import { firstOf } from "./containers.ts";
 import { effectsOf } from "./expressions.ts";
-import { foldedTest, isNothing, isThere } from "./facts.ts";
+import { isNothing, isThere } from "./facts.ts";
 import {
   type Binding,
   booleanOf,
@@ -113,14 +113,8 @@ export abstract class FunctionChecker extends CallChecker {
     const result = new ReturnedValue();
     let hasPassed = false;
     const returned: FunctionPlace["returned"] = (expression, inside, at) => {
-      if (expression?.type === "ConditionalExpression") {
-        const test = this.test(expression.test, inside);
-        const folded = foldedTest(test);
-        const [yes, no] = [expression.consequent, expression.alternate].map((one, i) =>
-          folded === (i === 1) ? [] : this.inRegion(() => returned(one, inside, at)),
-        ) as [Code[], Code[]];
-        return folded === undefined ? [{ is: "if", test, yes, no }] : [...yes, ...no];
-      }
+      if (expression?.type === "ConditionalExpression")
+        return this.oneOf(expression, inside, one => this.inRegion(() => returned(one, inside, at)));
       const value = expression === undefined ? nothing("undefined") : this.value(expression, inside);
       hasPassed ||= this.passed;
       return [...result.take(value, at), { is: "br", label }];

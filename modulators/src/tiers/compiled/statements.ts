@@ -1,5 +1,6 @@
 import type { BlockStatement, Expression, Statement, VariableDeclaration } from "acorn";
 import { type Code, type CodeLabel, type CodeLocal, get, i32, set } from "./code.ts";
+import { describe } from "./expressions.ts";
 import { foldedTest } from "./facts.ts";
 import { type CodeBlock, type FunctionPlace, namesOf } from "./functions.ts";
 import { CodeScope, type KnownValue, nothing } from "./known.ts";
@@ -34,15 +35,8 @@ export class StatementChecker extends LoopChecker {
   dequeue(node: FunctionNode, event: CodeLocal, done: CodeLabel): Code[] {
     const { text } = this.parts;
     const given = (expression: Expression | undefined, place: FunctionPlace): Code[] => {
-      if (expression?.type === "ConditionalExpression") {
-        const test = this.test(expression.test, place);
-        const folded = foldedTest(test);
-        if (folded !== undefined) return given(folded ? expression.consequent : expression.alternate, place);
-        const [yes, no] = [expression.consequent, expression.alternate].map(one =>
-          this.inRegion(() => given(one, place)),
-        );
-        return [{ is: "if", test, yes: yes as Code[], no: no as Code[] }];
-      }
+      if (expression?.type === "ConditionalExpression")
+        return this.oneOf(expression, place, one => given(one, place));
       const value = expression === undefined ? nothing("undefined") : this.value(expression, place);
       if (value.is === "nothing" && value.name === "undefined") return [...value.effects];
       if (value.is !== "kept" || text.output !== undefined)
@@ -126,19 +120,8 @@ export class StatementChecker extends LoopChecker {
   /** Compiles the answer of a filter or map function: true, false, nothing or the event itself. */
   #answer(node: Expression, place: FunctionPlace): Code[] {
     const { answer } = this.parts;
-    if (node.type === "ConditionalExpression") {
-      const test = this.test(node.test, place);
-      const folded = foldedTest(test);
-      if (folded !== undefined) return this.#answer(folded ? node.consequent : node.alternate, place);
-      return [
-        {
-          is: "if",
-          test,
-          yes: this.inRegion(() => this.#answer(node.consequent, place)),
-          no: this.inRegion(() => this.#answer(node.alternate, place)),
-        },
-      ];
-    }
+    if (node.type === "ConditionalExpression")
+      return this.oneOf(node, place, one => this.#answer(one, place));
     if (node.type === "LogicalExpression" && node.operator !== "??") {
       const left = this.value(node.left, place);
       if (left.is !== "boolean")
@@ -259,10 +242,7 @@ export class StatementChecker extends LoopChecker {
         // The host throws it: there it has its text and place.
         return { code: this.parts.fuel.stop(node, "it throws here"), ends: true };
       default:
-        return refuse(
-          node,
-          `a ${node.type.replaceAll(/(?!^)([A-Z])/g, " $1").toLowerCase()} is not compiled`,
-        );
+        return refuse(node, `${describe(node)} is not compiled`);
     }
   }
 
