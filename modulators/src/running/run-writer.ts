@@ -50,7 +50,7 @@ export class RunWriter {
   #before = 0;
   #given = 0;
 
-  constructor({ derived, behind }: Install, surroundings: Surroundings) {
+  constructor({ derived, behind }: Pick<Install, "derived" | "behind">, surroundings: Surroundings) {
     this.#derived = derived;
     this.#behind = behind;
     this.#surroundings = surroundings;

@@ -62,7 +62,11 @@ export class RunningModulator {
    * @param schema of what comes in, at first; undefined for opaque bytes
    * @throws JechoError why it cannot be installed
    */
-  constructor(install: Install, schema: Uint8Array | undefined, surroundings: Surroundings) {
+  constructor(
+    install: Pick<Install, "derived" | "channel" | "modulator" | "offers" | "behind">,
+    schema: Uint8Array | undefined,
+    surroundings: Surroundings,
+  ) {
     const { modulator } = install;
     if (modulator === undefined) throw new JechoError("FRAME_UNEXPECTED", "an Install without its modulator");
     const { limits } = surroundings;

@@ -3,7 +3,6 @@ import { EventsFrame, inPieces, type Stretch } from "@jecho/shared/internal";
 import { grantsOf, MOE_OFFERS } from "../../authoring/delegate.ts";
 import { Passage, type Provenance } from "../../running/provenance.ts";
 import { RunningModulator } from "../../running/running-modulator.ts";
-import { checkSizes } from "../../running/sizes.ts";
 import { Stretches } from "../../running/stretches.ts";
 import { ChannelTypes, type Surroundings } from "../../running/surroundings.ts";
 import {
@@ -116,7 +115,6 @@ export class LocalTier implements Tier {
     const { derived, channel, schema, further = [], modulator } = request;
     const { offers = MOE_OFFERS, context = new Map<string, Value>(), behind = 0 } = request;
     if (this.#isClosed) throw new JechoError("CLOSED", "the modulators' environment is closed");
-    checkSizes(modulator, this.#limits);
     const stats: ModulatorStats = {
       eventsIn: 0,
       eventsOut: 0,
@@ -127,20 +125,8 @@ export class LocalTier implements Tier {
     };
     for (const [name, value] of context) this.setContext(channel, name, value);
     for (const other of further) this.addType(channel, other);
-    const grants = grantsOf(offers, modulator);
     const running = new RunningModulator(
-      {
-        kind: "Install",
-        request: derived,
-        channel,
-        derived,
-        modulator,
-        offers: grants,
-        instead: undefined,
-        by: "",
-        behind,
-        timeMs: 0,
-      },
+      { channel, derived, modulator, offers: grantsOf(offers, modulator), behind },
       schema,
       this.#surroundings,
     );
