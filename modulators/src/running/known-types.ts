@@ -15,3 +15,14 @@ export function typeOf(schema: Uint8Array): Type {
   }
   return type;
 }
+
+/** The type with this token; undefined for bytes, and where nobody knows its schema. @throws as `typeOf` */
+export function typeWith(
+  token: bigint,
+  schemaOf: (token: bigint) => Uint8Array | undefined,
+): Type | undefined {
+  const known = types.get(token);
+  if (known !== undefined || token === 0n) return known;
+  const schema = schemaOf(token);
+  return schema && typeOf(schema);
+}

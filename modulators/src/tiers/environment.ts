@@ -12,7 +12,7 @@ import { LentRun } from "./lent-run.ts";
 import { type Compile, localEngine, type MakeModule, STANDARD_MODULES } from "./local/local-engine.ts";
 import { LocalTier } from "./local/local-tier.ts";
 import type { HostClock } from "./periods.ts";
-import { RunChecker } from "./run-checker.ts";
+import { areSound } from "./sound-events.ts";
 import {
   type Environment,
   type InstallRequest,
@@ -71,7 +71,6 @@ export class ModulatorEnvironment implements Environment {
   readonly #allow: AllowedModulators;
   readonly #trusted: readonly string[];
   readonly #known: Map<string, MakeModule>;
-  readonly #checker = new RunChecker();
   readonly #local: LocalTier;
   readonly #compiled: CompiledTier | undefined;
   readonly #hosted: ModulatorHost;
@@ -244,7 +243,7 @@ export class ModulatorEnvironment implements Environment {
   }
 
   isSound(run: EventsFrame, schemaOf: SchemaOf): boolean {
-    return this.#checker.isSound(run, schemaOf);
+    return areSound(run, schemaOf);
   }
 
   pass(channel: number, of: Provenance): void {
