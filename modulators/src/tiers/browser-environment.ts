@@ -34,11 +34,5 @@ export class ModulatorEnvironment extends SharedEnvironment {
 
 const startWorker =
   (loadSource: LoadSource | undefined): StartWorker =>
-  listener => {
-    const host = new PageHost(listener, loadSource);
-    return {
-      post: (message, transfer) => host.post(message, transfer),
-      terminate: () => host.terminate(),
-      hold() {},
-    };
-  };
+  listener =>
+    new PageHost(listener, loadSource);

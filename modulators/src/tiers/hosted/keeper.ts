@@ -1,6 +1,6 @@
 import { JechoError } from "@jecho/shared";
 import type { Limits } from "../../sandbox/sandbox.ts";
-import type { Blame, Carrier, CarrierKind, Exit } from "./carrier.ts";
+import type { Carrier, CarrierKind, Exit } from "./carrier.ts";
 
 const TICK_MS = 50;
 /** The longest time to a host's first sign of life. */
@@ -8,9 +8,7 @@ const BEGIN_MS = 15_000;
 const FRAME_MARGIN = 1 << 20;
 
 /** The end of a host, and its cause. */
-export interface Death {
-  readonly error: JechoError;
-  readonly blame: Blame;
+export interface Death extends Exit {
   /** Whether it had given any sign of life. */
   readonly hadBegun: boolean;
 }

@@ -1,10 +1,8 @@
 import { JechoError } from "@jecho/shared";
 import type { WorkerFailure, WorkerMessage } from "./worker.ts";
+import type { WorkerHandle, WorkerListener } from "./worker-carrier.ts";
 
-export interface PageHostListener {
-  message(message: Uint8Array | WorkerFailure): void;
-  error(error: Error): void;
-}
+export type PageHostListener = Pick<WorkerListener, "message" | "error">;
 
 /** A message posted before the program runs. It is kept, for transferred memory cannot be posted twice. */
 interface EarlyMessage {
@@ -21,7 +19,7 @@ export type LoadSource = () => Promise<string>;
  * A page's worker with the modulator host's program. Bundlers that do not know workers, such as esbuild, leave out the
  * program's file; then it is started from its text.
  */
-export class PageHost {
+export class PageHost implements WorkerHandle {
   readonly #listener: PageHostListener;
   readonly #loadSource: LoadSource | undefined;
   #worker: Worker | undefined;
@@ -58,6 +56,8 @@ export class PageHost {
     this.#isTerminated = true;
     this.#worker?.terminate();
   }
+
+  hold(): void {}
 
   #begin(worker: Worker, failed: (error: Error) => void): void {
     this.#worker = worker;
