@@ -34,7 +34,6 @@ export class HostBacklog {
   readonly #done: (raised: Raised) => void;
   /** Runs that wait, by channel. */
   readonly #waiting = new Map<number, WaitingRuns>();
-  #waitingBytes = 0;
   /** Modulators for which something waits. */
   readonly #behind = new Set<HostedModulator>();
   #batches = 0;
@@ -58,7 +57,9 @@ export class HostBacklog {
   }
 
   get bytes(): number {
-    return this.#waitingBytes + this.#outstanding.bytes;
+    let { bytes } = this.#outstanding;
+    for (const runs of this.#waiting.values()) bytes += runs.bytes;
+    return bytes;
   }
 
   /** Whether nothing waits. */
@@ -86,7 +87,6 @@ export class HostBacklog {
   clear(): void {
     this.#behind.clear();
     this.#waiting.clear();
-    this.#waitingBytes = 0;
   }
 
   enqueue(given: EventsFrame | LentRun, tag: string | undefined, of: Provenance | undefined): void {
@@ -111,9 +111,7 @@ export class HostBacklog {
     }
     const runs = this.#waiting.get(channel) ?? new WaitingRuns();
     this.#waiting.set(channel, runs);
-    const before = runs.bytes;
     const place = runs.push(raised);
-    this.#waitingBytes += runs.bytes - before;
     for (const installation of fed) {
       installation.place ??= place;
       this.#wait(installation);
@@ -162,9 +160,7 @@ export class HostBacklog {
   follow(channel: number, frame: Uint8Array): void {
     const runs = this.#waiting.get(channel);
     if (runs?.newest === undefined) return this.#keeper.send(frame);
-    const before = runs.bytes;
     runs.follow(frame);
-    this.#waitingBytes += runs.bytes - before;
     this.#sendTo(
       this.#roster.fedWith(channel).filter(({ place }) => place === undefined),
       frame,
@@ -219,10 +215,11 @@ export class HostBacklog {
   }
 
   #hasRoom(expectedMs: number, frameBytes: number): boolean {
-    const { size, bytes, expectedMs: before } = this.#outstanding;
+    const { size } = this.#outstanding;
     if (!this.#keeper.hasHost) return false;
     if (size === 0) return true;
-    if (size >= MOST_WORK || before + expectedMs > WINDOW_MS) return false;
+    if (size >= MOST_WORK || this.#outstanding.expectedMs + expectedMs > WINDOW_MS) return false;
+    const { bytes } = this.#outstanding;
     return bytes === 0 || bytes + frameBytes <= Math.min(WINDOW_BYTES, this.#limitBytes / 2);
   }
 
@@ -273,22 +270,8 @@ export class HostBacklog {
       share.turns++;
     }
     const { order } = runs[0] as Raised;
-    const { channel } = run;
-    const batch: Batch = {
-      kind: "batch",
-      channel,
-      run,
-      frame,
-      tag,
-      of,
-      passed,
-      runs,
-      number: 0,
-      waiting,
-      expectedMs,
-      order,
-    };
-    this.#sendBatch(batch, isApart);
+    const events = { run, frame, tag, of, passed };
+    this.#sendBatch({ kind: "batch", ...events, runs, number: 0, waiting, expectedMs, order }, isApart);
   }
 
   #sendBatch(batch: Batch, isApart: boolean): void {
@@ -319,7 +302,7 @@ export class HostBacklog {
   }
 
   #trim(channel: number, runs: WaitingRuns): void {
-    this.#waitingBytes -= runs.trim();
+    runs.trim();
     if (runs.oldest === undefined) this.#waiting.delete(channel);
   }
 

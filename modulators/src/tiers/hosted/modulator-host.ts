@@ -281,7 +281,7 @@ export class ModulatorHost implements Tier {
   #settle(): void {
     if (this.#settling.length === 0) return;
     let { oldest } = this.#backlog;
-    for (const { order = 0 } of this.#outstanding) oldest = Math.min(oldest, order);
+    for (const { order } of this.#outstanding) oldest = Math.min(oldest, order);
     for (const { given, resolve } of this.#settling) if (given < oldest) resolve();
     this.#settling = this.#settling.filter(({ given }) => given >= oldest);
     if (this.#settling.length === 0 && !this.#isClosed) this.#hold();

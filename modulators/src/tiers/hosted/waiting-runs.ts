@@ -79,16 +79,13 @@ export class WaitingRuns {
     return this.#runs.some(({ of }) => of?.source.id === id && of.source.urgent === urgent);
   }
 
-  /** Forgets the oldest ones that were sent to all their modulators. @returns their bytes */
-  trim(): number {
+  /** Forgets the oldest ones that were sent to all their modulators. */
+  trim(): void {
     let sent = 0;
-    let bytes = 0;
-    while (this.#runs[sent]?.unsent === 0) bytes += bytesOf(this.#runs[sent++] as Raised);
-    if (sent === 0) return 0;
+    while (this.#runs[sent]?.unsent === 0) this.#bytes -= bytesOf(this.#runs[sent++] as Raised);
+    if (sent === 0) return;
     this.#runs.splice(0, sent);
     this.#first += sent;
-    this.#bytes -= bytes;
-    return bytes;
   }
 }
 

@@ -7,7 +7,8 @@ export interface Order {
   readonly kind: "install" | "turn" | "remove";
   readonly derived: number;
   readonly expectedMs: number;
-  order?: number;
+  /** Position in the order in which all was given. */
+  readonly order: number;
 }
 
 /** Unfinished work of the host, in the order sent. */
@@ -36,8 +37,7 @@ export interface Raised {
 export interface Batch extends Pick<Raised, "run" | "frame" | "tag" | "of" | "passed"> {
   readonly kind: "batch";
   /** Position of its first run. */
-  order?: number;
-  readonly channel: number;
+  readonly order: number;
   /** Its runs: several where they had waited. */
   readonly runs: readonly Raised[];
   number: number;
@@ -48,9 +48,8 @@ export interface Batch extends Pick<Raised, "run" | "frame" | "tag" | "of" | "pa
 
 /** The unfinished work. The host does one thing after the other: the first entry is in work. */
 export class Outstanding {
+  /** Few: the backlog sends no more than `MOST_WORK` of it. */
   readonly #list: Work[] = [];
-  #bytes = 0;
-  #expectedMs = 0;
   #given = 0;
 
   /** Amount that was given so far. */
@@ -65,12 +64,12 @@ export class Outstanding {
 
   /** Bytes of the batches. */
   get bytes(): number {
-    return this.#bytes;
+    return this.#list.reduce((sum, work) => (work.kind === "batch" ? sum + work.frame.byteLength : sum), 0);
   }
 
-  /** Expected time of all batches. */
+  /** Expected time of all of it. */
   get expectedMs(): number {
-    return this.#expectedMs;
+    return this.#list.reduce((sum, work) => sum + work.expectedMs, 0);
   }
 
   get size(): number {
@@ -80,7 +79,8 @@ export class Outstanding {
   /** The newest run of this channel that this modulator has not finished. */
   newestBatch(channel: number, derived: number): Batch | undefined {
     return this.#list.findLast(
-      (work): work is Batch => work.kind === "batch" && work.channel === channel && work.waiting.has(derived),
+      (work): work is Batch =>
+        work.kind === "batch" && work.run.channel === channel && work.waiting.has(derived),
     );
   }
 
@@ -89,9 +89,7 @@ export class Outstanding {
   }
 
   push(work: Work): void {
-    work.order ??= this.next();
     this.#list.push(work);
-    this.#count(work, 1);
   }
 
   /** The batch in work. */
@@ -111,7 +109,7 @@ export class Outstanding {
   finish(kind: "install" | "turn" | "remove", derived: number): boolean {
     const index = this.#list.findIndex(work => work.kind === kind && work.derived === derived);
     if (index < 0) return false;
-    this.#drop(index);
+    this.#list.splice(index, 1);
     return true;
   }
 
@@ -119,7 +117,7 @@ export class Outstanding {
     for (const [index, work] of this.#list.entries()) {
       if (work.kind !== "batch" || work.number !== number) continue;
       if (!work.waiting.delete(derived)) return undefined;
-      if (work.waiting.size === 0) this.#drop(index);
+      if (work.waiting.size === 0) this.#list.splice(index, 1);
       return work;
     }
     return undefined;
@@ -136,9 +134,9 @@ export class Outstanding {
       const work = this.#list[index] as Work;
       if (work.kind === "batch") {
         if (work.waiting.delete(derived)) unseen.unshift(work);
-        if (work.waiting.size === 0) this.#drop(index);
+        if (work.waiting.size === 0) this.#list.splice(index, 1);
       } else if (work.kind !== "remove" && work.derived === derived) {
-        this.#drop(index);
+        this.#list.splice(index, 1);
       }
     }
     return unseen;
@@ -146,19 +144,6 @@ export class Outstanding {
 
   /** Takes out all work, for the next host. */
   clear(): Work[] {
-    this.#bytes = 0;
-    this.#expectedMs = 0;
     return this.#list.splice(0);
-  }
-
-  #drop(index: number): void {
-    const [work] = this.#list.splice(index, 1);
-    if (work !== undefined) this.#count(work, -1);
-  }
-
-  #count(work: Work, times: 1 | -1): void {
-    if (work.kind === "batch") this.#bytes += times * work.frame.byteLength;
-    // A sum of fractions does not return to exactly 0.
-    this.#expectedMs = this.#list.length === 0 ? 0 : this.#expectedMs + times * work.expectedMs;
   }
 }
