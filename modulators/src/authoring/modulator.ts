@@ -1,6 +1,7 @@
 import { JechoError } from "@jecho/shared";
 import { checkKind, TEXT, unplainIn } from "@jecho/shared/internal";
 import { sha256 } from "@noble/hashes/sha2.js";
+import { bytesToHex } from "@noble/hashes/utils.js";
 
 /** Plain data, as JSON carries it. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
@@ -164,7 +165,5 @@ function keyText({ key, objects = {}, lazy = [] }: Modulator, parameters: string
 }
 
 function hashOf(text: string): string {
-  return Array.from(sha256(new TextEncoder().encode(text)), byte => byte.toString(16).padStart(2, "0")).join(
-    "",
-  );
+  return bytesToHex(sha256(new TextEncoder().encode(text)));
 }

@@ -1,5 +1,6 @@
 import { type Type, typeFromSchema } from "@jecho/shared";
 import { tokenOf } from "@jecho/shared/internal";
+import { keepNewest } from "./newest-entries.ts";
 
 const types = new Map<bigint, Type>();
 const MOST_TYPES = 256;
@@ -10,8 +11,7 @@ export function typeOf(schema: Uint8Array): Type {
   let type = types.get(token);
   if (type === undefined) {
     type = typeFromSchema(schema);
-    if (types.size === MOST_TYPES) types.clear();
-    types.set(token, type);
+    keepNewest(types, token, type, MOST_TYPES);
   }
   return type;
 }

@@ -1,9 +1,11 @@
 import { JechoError } from "@jecho/shared";
 import { chacha20poly1305 } from "@noble/ciphers/chacha.js";
 import { x25519 } from "@noble/curves/ed25519.js";
+import { bytesToHex } from "@noble/hashes/utils.js";
 import { bytesOfHex, nonceOf, sharedKey } from "../../standard/sealing.js";
 import type { Demodulator, EventSource, HandlerPair } from "../authoring/modulator.ts";
 import { ENCRYPT_SOURCE } from "../generated/standard/encrypt.ts";
+import { keepNewest } from "../running/newest-entries.ts";
 
 /** Keys for X25519, in hexadecimal. */
 export interface KeyPair {
@@ -16,7 +18,7 @@ export interface KeyPair {
 /** A new pair of keys. */
 export function keyPair(): KeyPair {
   const secret = crypto.getRandomValues(new Uint8Array(32));
-  return { publicKey: hexOf(x25519.getPublicKey(secret)), secretKey: hexOf(secret) };
+  return { publicKey: bytesToHex(x25519.getPublicKey(secret)), secretKey: bytesToHex(secret) };
 }
 
 /**
@@ -67,16 +69,11 @@ class Unsealer implements Demodulator<Sealed> {
   }
 
   #keyOf(sender: Uint8Array): Uint8Array {
-    const name = hexOf(sender);
+    const name = bytesToHex(sender);
     const known = this.#keys.get(name);
     if (known !== undefined) return known;
     const key = sharedKey(x25519.getSharedSecret(this.#secret, sender), sender, this.#receiver);
-    if (this.#keys.size >= MOST_SENDERS) this.#keys.delete(this.#keys.keys().next().value as string);
-    this.#keys.set(name, key);
+    keepNewest(this.#keys, name, key, MOST_SENDERS);
     return key;
   }
-}
-
-function hexOf(bytes: Uint8Array): string {
-  return Array.from(bytes, byte => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -1,4 +1,5 @@
 import type { Demodulator } from "../authoring/modulator.ts";
+import { keepNewest } from "../running/newest-entries.ts";
 import type { GridChange, GridData } from "./modulators.ts";
 
 /** A layer as its newest event left it. */
@@ -39,9 +40,7 @@ export class GridDemodulator implements Demodulator<GridChange, GridData> {
 
   #layersOf(stream: number): Map<number, Layer> {
     const layers = this.#streams.get(stream) ?? new Map<number, Layer>();
-    this.#streams.delete(stream);
-    this.#streams.set(stream, layers);
-    if (this.#streams.size > MOST_STREAMS) this.#streams.delete(this.#streams.keys().next().value as number);
+    keepNewest(this.#streams, stream, layers, MOST_STREAMS);
     return layers;
   }
 }

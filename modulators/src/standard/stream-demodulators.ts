@@ -2,6 +2,7 @@ import { JechoError, unpack } from "@jecho/shared";
 import { undiffer } from "../../standard/differ.js";
 import { unpackZeros } from "../../standard/zero-runs.js";
 import type { Demodulator, EventSource } from "../authoring/modulator.ts";
+import { keepNewest } from "../running/newest-entries.ts";
 
 /** An event of a stream, as its difference from the one before. */
 interface Difference {
@@ -46,9 +47,7 @@ class Streams {
     const known = this.#streams.get(stream);
     if (!whole && (known === undefined || known.n + 1 !== n)) return undefined;
     const bytes = undiffer(unpackZeros(packed, length), whole || known === undefined ? NOTHING : known.bytes);
-    this.#streams.delete(stream);
-    this.#streams.set(stream, { n, bytes });
-    if (this.#streams.size > MOST_STREAMS) this.#streams.delete(this.#streams.keys().next().value as number);
+    keepNewest(this.#streams, stream, { n, bytes }, MOST_STREAMS);
     return bytes;
   }
 }

@@ -1,3 +1,4 @@
+import { keepNewest } from "../../running/newest-entries.ts";
 import type { HostClock } from "../periods.ts";
 import { Refusal } from "./refusal.ts";
 
@@ -44,10 +45,7 @@ export class CompileBudget {
     const gained = ((now - at) / 1000) * CHARACTERS_PER_SECOND;
     const left = Math.min(MOST_CHARACTERS, characters + gained) - taken;
     if (left < 0) return new Refusal("its subject has had many texts compiled or checked in a short time");
-    this.#allowances.delete(by);
-    if (this.#allowances.size === MOST_SUBJECTS)
-      this.#allowances.delete(this.#allowances.keys().next().value as string);
-    this.#allowances.set(by, { characters: left, at: now });
+    keepNewest(this.#allowances, by, { characters: left, at: now }, MOST_SUBJECTS);
     return undefined;
   }
 }

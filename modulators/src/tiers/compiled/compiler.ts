@@ -1,5 +1,6 @@
 import type { Type } from "@jecho/shared";
 import { typeOf } from "../../running/known-types.ts";
+import { keepNewest } from "../../running/newest-entries.ts";
 import { fieldKinds } from "../../sandbox/field-kinds.ts";
 import { type CheckedAgainst, type CheckedProgram, checkProgram } from "./check.ts";
 import type { CodeGlobal } from "./code.ts";
@@ -273,8 +274,7 @@ function made(text: ModuleText, against: CheckedAgainst): CompiledProgram {
 }
 
 function keep<T>(kept: Map<string, T>, key: string, value: T): void {
-  if (kept.size === MOST_KEPT) kept.delete(kept.keys().next().value as string);
-  kept.set(key, value);
+  keepNewest(kept, key, value, MOST_KEPT);
 }
 
 /** Whether events of this type can be read by the text at all: they are left out elsewhere where not. */

@@ -1,3 +1,4 @@
+import { keepNewest } from "../../running/newest-entries.ts";
 import { type DataShape, MOST_MEMBERS, shapeOf, shapeText } from "./data-shape.ts";
 
 /** Plain data with their shape. Nobody writes into them: all modulators that are given the same text share them. */
@@ -16,8 +17,7 @@ function read(json: string): ReadData {
   let data = kept.get(json);
   if (data === undefined) {
     data = withShape(JSON.parse(json));
-    if (kept.size === MOST_KEPT) kept.delete(kept.keys().next().value as string);
-    kept.set(json, data);
+    keepNewest(kept, json, data, MOST_KEPT);
   }
   return data;
 }

@@ -1,4 +1,5 @@
 import { JechoError } from "@jecho/shared";
+import { keepNewest } from "../../running/newest-entries.ts";
 import type { HostClock } from "../periods.ts";
 
 /** Length of the first suspension; each later one lasts twice as long, up to the most. */
@@ -36,7 +37,10 @@ interface Offender {
  * from the same subject. Otherwise a loop of installations could end host after host, or take much of its time.
  */
 export class Suspensions {
-  readonly #records = Object.entries(OFFENCES).map(([kind, offence]) => new OffenceRecord(kind, offence));
+  readonly #records = {
+    endedHost: new OffenceRecord(OFFENCES.endedHost),
+    timedOut: new OffenceRecord(OFFENCES.timedOut),
+  };
   readonly #clock: HostClock;
 
   constructor(clock: HostClock) {
@@ -45,26 +49,23 @@ export class Suspensions {
 
   /** Counts an offence of a modulator with this text. @param by the subject that brought it; "" where it has no name */
   add(kind: keyof typeof OFFENCES, text: string, by: string): void {
-    const now = this.#clock.now();
-    for (const record of this.#records) if (record.kind === kind) record.add(text, by, now);
+    this.#records[kind].add(text, by, this.#clock.now());
   }
 
   /** @throws JechoError `MODULATOR_SUSPENDED`, saying for how long */
   check(text: string, by: string): void {
     const now = this.#clock.now();
-    for (const record of this.#records) record.check(text, by, now);
+    for (const record of Object.values(this.#records)) record.check(text, by, now);
   }
 }
 
 /** The texts and subjects that have committed one kind of offence. */
 class OffenceRecord {
-  readonly kind: string;
   readonly #offence: Offence;
   readonly #texts = new Map<string, Offender>();
   readonly #subjects = new Map<string, Offender>();
 
-  constructor(kind: string, offence: Offence) {
-    this.kind = kind;
+  constructor(offence: Offence) {
     this.#offence = offence;
   }
 
@@ -100,11 +101,5 @@ function blame(
   const known = offenders.get(name);
   const times = known === undefined || now > known.until + FORGOTTEN_MS ? 1 : known.times + 1;
   const ms = times > spared ? Math.min(MOST_MS, FIRST_MS * 2 ** (times - spared - 1)) : 0;
-  // Deleted first: the map's order is that of the newest offences.
-  offenders.delete(name);
-  offenders.set(name, { times, until: now + ms });
-  for (const oldest of offenders.keys()) {
-    if (offenders.size <= most) return;
-    offenders.delete(oldest);
-  }
+  keepNewest(offenders, name, { times, until: now + ms }, most);
 }
