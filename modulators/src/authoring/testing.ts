@@ -1,21 +1,13 @@
 /** A bench for modulators, for unit tests: the real host and its sandbox, events as a producer would raise them, and a clock by hand. */
 import { encodeEvent, JechoError, type Type, typeFromSchema } from "@jecho/shared";
-import {
-  checkOptions,
-  type EventsFrame,
-  encodeRun,
-  FLAG_URGENT,
-  type OptionNames,
-  parseFrame,
-} from "@jecho/shared/internal";
+import { checkOptions, EventsFrame, encodeRun, FLAG_URGENT, type OptionNames } from "@jecho/shared/internal";
 import { ModulatorEnvironment } from "#environment";
 import type { Limits } from "../sandbox/sandbox.ts";
 import type { Value } from "../sandbox/values.ts";
 import type { ModulatorOptions } from "../tiers/environment.ts";
 import { HandClock } from "../tiers/hand-clock.ts";
 import type { ModulatorStats, TierEvents, TierPlacement } from "../tiers/tier.ts";
-import type { Delegate } from "./delegate.ts";
-import { offersOf } from "./delegate.ts";
+import { type Delegate, offersOf } from "./delegate.ts";
 import { type EventSource, type HandlerPair, type Modulator, modulatorTable } from "./modulator.ts";
 
 export { explainModulator, type ModulatorExplanation } from "./explain.ts";
@@ -174,7 +166,7 @@ export class ModulatorBench<In = unknown, Out = In> implements AsyncDisposable {
         parameters: 0,
         flags: 0,
       };
-      this.#host.enqueue(runOf(encodeRun(header, parts)));
+      this.#host.enqueue(EventsFrame.at(encodeRun(header, parts)));
       this.#raised += parts.length;
     }
     return this.#settled();
@@ -263,8 +255,4 @@ export class ModulatorBench<In = unknown, Out = In> implements AsyncDisposable {
     if (this.#error !== undefined) throw this.#error;
     return this.#out.splice(0);
   }
-}
-
-function runOf(bytes: Uint8Array): EventsFrame {
-  return parseFrame(new DataView(bytes.buffer), bytes, 0, bytes.byteLength) as EventsFrame;
 }

@@ -49,6 +49,15 @@ export interface ModulatorStats {
   restarts: number;
 }
 
+export const NO_STATS: ModulatorStats = {
+  eventsIn: 0,
+  eventsOut: 0,
+  bytesOut: 0,
+  cpuMs: 0,
+  dropped: 0,
+  restarts: 0,
+};
+
 /** A tier's listener. One that throws harms nobody but its own program. */
 export interface TierEvents {
   /** Memory for output runs. Default: new memory. */

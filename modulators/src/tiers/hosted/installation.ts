@@ -13,7 +13,7 @@ import { grantsOf, MOE_OFFERS } from "../../authoring/delegate.ts";
 import { Passage, type Provenance } from "../../running/provenance.ts";
 import type { Declared } from "../../sandbox/sandbox.ts";
 import type { NamedValues, Value } from "../../sandbox/values.ts";
-import type { InstallRequest, ModulatorStats } from "../tier.ts";
+import { type InstallRequest, type ModulatorStats, NO_STATS } from "../tier.ts";
 import type { Share } from "./shares.ts";
 import type { Batch } from "./work.ts";
 
@@ -47,14 +47,7 @@ export class HostedModulator {
   readonly grants: readonly Grant[];
   /** The description that the class gives of itself, once installed. */
   declared: Declared | undefined;
-  readonly stats: ModulatorStats = {
-    eventsIn: 0,
-    eventsOut: 0,
-    bytesOut: 0,
-    cpuMs: 0,
-    dropped: 0,
-    restarts: 0,
-  };
+  readonly stats: ModulatorStats = { ...NO_STATS };
   /** Times in a row that the host was killed while this one was at work. */
   strikes = 0;
   readonly passage: Passage;

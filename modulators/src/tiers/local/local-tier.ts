@@ -20,6 +20,7 @@ import {
   handOut,
   type InstallRequest,
   type ModulatorStats,
+  NO_STATS,
   type StateUpdate,
   type Tier,
   type TierEvents,
@@ -115,14 +116,6 @@ export class LocalTier implements Tier {
     const { derived, channel, schema, further = [], modulator } = request;
     const { offers = MOE_OFFERS, context = new Map<string, Value>(), behind = 0 } = request;
     if (this.#isClosed) throw new JechoError("CLOSED", "the modulators' environment is closed");
-    const stats: ModulatorStats = {
-      eventsIn: 0,
-      eventsOut: 0,
-      bytesOut: 0,
-      cpuMs: 0,
-      dropped: 0,
-      restarts: 0,
-    };
     for (const [name, value] of context) this.setContext(channel, name, value);
     for (const other of further) this.addType(channel, other);
     const running = new RunningModulator(
@@ -130,19 +123,17 @@ export class LocalTier implements Tier {
       schema,
       this.#surroundings,
     );
-    const passage = new Passage(derived, this.#seen);
     this.#unfeed(derived);
     const feed = this.#feeds.get(channel) ?? new LocalFeed();
     this.#feeds.set(channel, feed);
     feed.stretches.close();
-    const { stretches, events } = feed;
     const local: Local = {
       running,
-      stats,
-      passage,
+      stats: { ...NO_STATS },
+      passage: new Passage(derived, this.#seen),
       feed,
-      said: stretches.now,
-      before: events,
+      said: feed.stretches.now,
+      before: feed.events,
       made: NO_RUNS,
     };
     this.#modulators.set(derived, local);
