@@ -25,6 +25,15 @@ export function ratios(above: readonly number[], below: readonly number[]): numb
   return above.map((value, round) => value / (below[round] as number));
 }
 
+/** The values of all rounds, by their names. */
+export function columnsOf<Name extends string>(
+  rounds: readonly Readonly<Record<Name, number>>[],
+): Record<Name, number[]> {
+  const names = Object.keys(rounds[0] ?? {}) as Name[];
+  const columns = names.map(name => [name, rounds.map(round => round[name])]);
+  return Object.fromEntries(columns) as Record<Name, number[]>;
+}
+
 function quantile(sorted: readonly number[], part: number): number {
   const at = (sorted.length - 1) * part;
   const low = sorted[Math.floor(at)] as number;

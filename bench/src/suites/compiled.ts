@@ -3,15 +3,18 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { COLLECTS, GatewayProcess, Worker } from "../processes.ts";
 import { atLeast, atMost } from "../report.ts";
-import { ratios } from "../statistics.ts";
+import { columnsOf, ratios } from "../statistics.ts";
 import { type Context, repeat, type Suite } from "../suite.ts";
 import { runVitest } from "../vitest.ts";
+import type { Consume, Produce, Stream } from "../workers/growing.ts";
 import type { Cost, CostOf } from "../workers/moe-cost.ts";
 import type { Measurement, Side } from "../workers/moe-latency.ts";
 import { compiledBreakEven } from "./moe-break-even.ts";
 
 const PLACES = ["local", "compiled", "isolated-vm"] as const;
 type Place = (typeof PLACES)[number];
+/** Events of a channel with many filters. */
+const EVENTS_PER_SECOND = 5000;
 const SCRIPTS = fileURLToPath(new URL("../../../modulators/scripts/", import.meta.url));
 
 /** Anybody's filters, compiled: what an event costs that they reject, beside the other tiers, and whether they come out the same. */
@@ -46,10 +49,9 @@ async function accepted({ report }: Context): Promise<void> {
 async function costs({ report, quick }: Context): Promise<void> {
   const worker = new Worker("moe-cost");
   try {
-    const rejected: Record<Place, number[]> = { local: [], compiled: [], "isolated-vm": [] };
     const events = quick ? 100_000 : 400_000;
     const rounds = await repeat(quick ? 5 : 15, async () => {
-      const round: Partial<Record<Place, number>> = {};
+      const round = {} as Record<Place, number>;
       for (const place of PLACES) {
         const of: CostOf = { place, filter: "range", events };
         const { sandboxNs, hostNs, producerNs } = await worker.call<Cost>("cost", of);
@@ -57,7 +59,7 @@ async function costs({ report, quick }: Context): Promise<void> {
       }
       return round;
     });
-    for (const round of rounds) for (const place of PLACES) rejected[place].push(round[place] as number);
+    const rejected = columnsOf(rounds);
     for (const [name, place] of [
       ["local", "local"],
       ["compiled", "compiled"],
@@ -86,7 +88,7 @@ async function costs({ report, quick }: Context): Promise<void> {
         compiled: (await worker.call<Cost>("cost", of)).sandboxNs,
         native: await worker.call<number>("native", native),
       }));
-      const [compiled, outside] = [both.map(one => one.compiled), both.map(one => one.native)];
+      const { compiled, native: outside } = columnsOf(both);
       report.metric(`compiled.${name}`, compiled, "ns/event");
       const isMet = goal === undefined ? undefined : atMost(goal);
       report.metric(`compiled.${name}_vs_native`, ratios(compiled, outside), "x", isMet);
@@ -123,9 +125,7 @@ async function installs({ report, quick }: Context): Promise<void> {
       unseen: await install(true),
       known: await install(false),
     }));
-    const [sync, unseen, known] = (["sync", "unseen", "known"] as const).map(act =>
-      rounds.map(round => round[act]),
-    ) as [number[], number[], number[]];
+    const { sync, unseen, known } = columnsOf(rounds);
     report.metric("compiled.sync_event", sync, "us");
     report.metric("compiled.install", unseen, "us");
     report.metric("compiled.install_vs_sync_event", ratios(unseen, sync), "x", atMost(2));
@@ -170,21 +170,24 @@ async function manyFilters({ report, quick }: Context): Promise<void> {
     "--log-level",
     "warn",
   ]);
-  const [producer, viewers] = [new Worker("many-viewers", [], COLLECTS), new Worker("many-viewers")];
+  const [producer, viewers] = [new Worker("growing", [], COLLECTS), new Worker("growing")];
   const { port } = gateway;
   // Of one filter, the first of many, hardly any of their events is wanted, and each of its own.
   const cost = async (channel: string, of = filters): Promise<number> => {
     const before = producer.cpuMs();
-    const asked = { channel, filters: of, ms: quick ? 500 : 2000 };
+    const asked: Stream = { channel, perSecond: EVENTS_PER_SECOND, filters: of, ms: quick ? 500 : 2000 };
     const events = await producer.call<number>("stream", asked);
     return (1000 * (producer.cpuMs() - before)) / events;
   };
+  const view = (channel: string, count: number): Promise<number> =>
+    viewers.call<number>("consume", { port, channels: [channel], count, by: "filters" } satisfies Consume);
   try {
-    for (const channel of ["one", "many"]) await producer.call("produce", { port, channel });
-    await viewers.call("view", { port, channel: "one", filters: 1 });
+    const produce: Produce = { port, channels: ["one", "many"], each: 1, tier: "compiled" };
+    await producer.call("produce", produce);
+    await view("one", 1);
     await cost("one");
     const before = await producer.call<number>("memory");
-    const ms = await viewers.call<number>("view", { port, channel: "many", filters });
+    const ms = await view("many", filters);
     report.metric(`compiled.open_${filters}`, [ms / 1000], "s");
     const bytes = (await producer.call<number>("memory")) - before;
     report.metric("compiled.memory_per_modulator", [bytes / filters / 1024], "KiB", atMost(20));
@@ -193,9 +196,7 @@ async function manyFilters({ report, quick }: Context): Promise<void> {
       many: await cost("many"),
       wanted: await cost("one", 1),
     }));
-    const [one, many, wanted] = (["one", "many", "wanted"] as const).map(name =>
-      rounds.map(round => round[name]),
-    ) as [number[], number[], number[]];
+    const { one, many, wanted } = columnsOf(rounds);
     report.metric("compiled.filters_1", one, "us/event");
     report.metric("compiled.filters_1_wanted", wanted, "us/event");
     report.metric(`compiled.filters_${filters}`, many, "us/event");

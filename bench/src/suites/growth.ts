@@ -69,7 +69,7 @@ async function costsOf({ tier, of }: Growing, count: number, quick: boolean): Pr
       channels: "channels",
     } as const;
     const consumers = of === "producers" ? 1 : count;
-    const consume: Consume = { port: gateway.port, channels, first: 0, count: consumers, by: by[of] };
+    const consume: Consume = { port: gateway.port, channels, count: consumers, by: by[of] };
     await consuming.call("consume", consume);
     const stream: Stream = { perSecond: PER_SECOND, ms: quick ? 300 : 2000, filters: count };
     return await repeat(quick ? 2 : 7, async () => {

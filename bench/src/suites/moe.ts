@@ -1,6 +1,6 @@
 import { Worker } from "../processes.ts";
 import { atMost } from "../report.ts";
-import { ratios } from "../statistics.ts";
+import { columnsOf, ratios } from "../statistics.ts";
 import { type Context, repeat, type Suite } from "../suite.ts";
 import type { Cost, CostOf, Crossing } from "../workers/moe-cost.ts";
 import { moeBreakEven } from "./moe-break-even.ts";
@@ -44,15 +44,13 @@ async function costs({ report, quick }: Context): Promise<void> {
         "ns",
       );
       const rounds2 = await repeat(rounds, async () => ({
-        mean: await cost({ place, filter: "mean", events: isSlow ? 74 : 7400 }),
+        mean: (await cost({ place, filter: "mean", events: isSlow ? 74 : 7400 })).sandboxNs,
         native: await worker.call<number>("native"),
       }));
+      const { mean, native } = columnsOf(rounds2);
       report.metric(
         place === "isolated-vm" ? "moe.mean_37x253_vs_native" : `moe.mean_37x253_vs_native_${name}`,
-        ratios(
-          rounds2.map(({ mean }) => mean.sandboxNs),
-          rounds2.map(({ native }) => native),
-        ),
+        ratios(mean, native),
         "x",
         place === "isolated-vm" ? atMost(2) : undefined,
       );
