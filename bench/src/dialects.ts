@@ -34,6 +34,15 @@ const open = encodeControl({
   modulator: undefined,
 });
 
+/** A server that passes on what it is sent. */
+const PLAIN: Dialect = {
+  path: "/subscribe",
+  isReady: () => true,
+  counting: () => "messages",
+  producerPath: "/publish",
+  event: payload => clientFrame(OPCODE.binary, payload),
+};
+
 export const DIALECTS: Readonly<Record<Kind, Dialect>> = {
   jecho: {
     path: "/",
@@ -46,20 +55,8 @@ export const DIALECTS: Readonly<Record<Kind, Dialect>> = {
       throw new Error("producers of JEcho use its client");
     },
   },
-  uws: {
-    path: "/subscribe",
-    isReady: () => true,
-    counting: () => "messages",
-    producerPath: "/publish",
-    event: payload => clientFrame(OPCODE.binary, payload),
-  },
-  ws: {
-    path: "/subscribe",
-    isReady: () => true,
-    counting: () => "messages",
-    producerPath: "/publish",
-    event: payload => clientFrame(OPCODE.binary, payload),
-  },
+  uws: PLAIN,
+  ws: PLAIN,
   socketio: {
     path: "/socket.io/?EIO=4&transport=websocket",
     greeting: clientFrame(OPCODE.text, text("40")),

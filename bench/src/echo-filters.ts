@@ -69,17 +69,9 @@ export function rangeFilter(rejectedPercent: number): EagerHandler {
   return { modulator: { source: RANGE_SOURCE, parameters: { low: 0, high: rejectedPercent } } };
 }
 
-export function averageFilter(): EagerHandler {
-  return { modulator: { source: AVERAGE_SOURCE } };
-}
-
-export function meanFilter(): EagerHandler {
-  return { modulator: { source: MEAN_SOURCE } };
-}
-
-export function windowFilter(): EagerHandler {
-  return { modulator: { source: WINDOW_SOURCE } };
-}
+export const averageFilter: EagerHandler = { modulator: { source: AVERAGE_SOURCE } };
+export const meanFilter: EagerHandler = { modulator: { source: MEAN_SOURCE } };
+export const windowFilter: EagerHandler = { modulator: { source: WINDOW_SOURCE } };
 
 export function windowOf(velocity: Float32Array): Float32Array {
   const cut = new Float32Array(2220);

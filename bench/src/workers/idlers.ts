@@ -74,6 +74,4 @@ serve({
       });
     await connectAll(wanted, RETRIES);
   },
-  /** How many are there. */
-  count: () => open,
 });

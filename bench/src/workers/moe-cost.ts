@@ -5,13 +5,7 @@ import type { EagerHandler, Modulator, Type } from "@jecho/client";
 import { LentRun, modulatorTable } from "@jecho/modulators/internal";
 import { ModulatorEnvironment } from "@jecho/modulators/node";
 import { encodeEvent } from "@jecho/shared";
-import {
-  type EventsFrame,
-  encodeRun,
-  parseFrame,
-  type RunHeader,
-  type Stretch,
-} from "@jecho/shared/internal";
+import { EventsFrame, encodeRun, type RunHeader, type Stretch } from "@jecho/shared/internal";
 import {
   averageFilter,
   averageOf,
@@ -73,27 +67,19 @@ function workOf<T>({ modulator }: EagerHandler, of: Type<T>, events: readonly T[
     return { bytes, start: 0, end: bytes.byteLength };
   });
   const header = { channel: CHANNEL, producer: 3, raised: 0, token: of.token, parameters: 0, flags: 0 };
-  const bytes = encodeRun(header, parts);
-  const run = parseFrame(new DataView(bytes.buffer), bytes, 0, bytes.byteLength) as EventsFrame;
+  const run = EventsFrame.at(encodeRun(header, parts));
   return { modulator: modulator as Modulator, type: of as Type, header, run, events: run.stretch() };
 }
 
 const filler = new Uint8Array(72);
 const works = new Map<CostOf["filter"], Work>([
-  [
-    "range",
-    workOf(
-      rangeFilter(100),
-      Record,
-      Array.from({ length: BATCH }, (_, i) => ({ price: i, time: i, filler })),
-    ),
-  ],
-  ["mean", workOf(averageFilter(), Winds, fields)],
-  ["meanOf", workOf(meanFilter(), Winds, fields)],
+  ["range", workOf(rangeFilter(100), Record, records(BATCH))],
+  ["mean", workOf(averageFilter, Winds, fields)],
+  ["meanOf", workOf(meanFilter, Winds, fields)],
   [
     "window",
     workOf(
-      windowFilter(),
+      windowFilter,
       Winds,
       fields.map(() => ({ velocity: grid })),
     ),
@@ -107,8 +93,8 @@ for (const [size, bytes] of Object.entries(CROSSING_BYTES) as [keyof typeof CROS
   works.set(`passed_${size}`, workOf(rangeFilter(0), Record, events));
 }
 
-function* records(count: number) {
-  for (let i = 0; i < count; i++) yield { price: i, time: i, filler };
+function records(count: number) {
+  return Array.from({ length: count }, (_, i) => ({ price: i, time: i, filler }));
 }
 
 /** A class that looks at each event so, and lets none through. */
@@ -136,6 +122,13 @@ let firsts = 0;
 /** Runs that the environment has not finished. */
 let under = 0;
 let turn: (() => void) | undefined;
+
+/** Resolves when the environment has finished a run more. */
+function finished(): Promise<void> {
+  return new Promise(resolve => {
+    turn = resolve;
+  });
+}
 
 function open({ place, filter }: CostOf): Promise<Open> {
   const name = `${place} ${filter}`;
@@ -195,16 +188,9 @@ serve({
     for (let i = 0; i < runs; i++) {
       under++;
       environment.enqueue(isHere(of.place) ? lent(work) : work.run, `${i}`);
-      if (under > 2) {
-        await new Promise<void>(resolve => {
-          turn = resolve;
-        });
-      }
+      if (under > 2) await finished();
     }
-    while (under > 0)
-      await new Promise<void>(resolve => {
-        turn = resolve;
-      });
+    while (under > 0) await finished();
     const { user, system } = process.cpuUsage(before.cpu);
     const events = runs * work.run.count;
     const producerNs = (1000 * (user + system)) / events;
@@ -249,7 +235,7 @@ serve({
       longest = Math.max(longest, performance.now() - start);
       return made;
     };
-    const work = workOf({ modulator: { source: "" } } as EagerHandler, Record, [...records(40)]);
+    const work = workOf({ modulator: { source: "" } } as EagerHandler, Record, records(40));
     const install = async (derived: number, source: string): Promise<void> => {
       const modulator = modulatorTable({ source } as Modulator);
       const request = { derived, channel: CHANNEL, schema: work.type.schema, modulator };
