@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Kind } from "./dialects.ts";
-import { type Process, Worker } from "./processes.ts";
+import { cpuMsOfAll, type Process, Worker } from "./processes.ts";
 import type { Flow, OpenProducer } from "./workers/producer.ts";
 import type { OpenSubscribers } from "./workers/subscribers.ts";
 
@@ -105,7 +105,7 @@ export class LoadGenerator {
       deliveries: counts.reduce((sum, { events }) => sum + events, 0),
       bytes: counts.reduce((sum, { bytes }) => sum + bytes, 0),
       serverMs: server.process.treeCpuMs(),
-      generatorMs: this.#parts.reduce((sum, part) => sum + part.cpuMs(), 0),
+      generatorMs: cpuMsOfAll(this.#parts),
       producerMs: producer.cpuMs(),
     };
   }

@@ -5,6 +5,7 @@ import { createServer } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { COLLECT_SIGNAL } from "./collecting.ts";
+import { listening } from "./listening.ts";
 import type { Answer, Call } from "./worker.ts";
 import type { Keep } from "./workers/keeper.ts";
 
@@ -210,10 +211,14 @@ export class CommandProcess extends Worker {
 
 export async function freePort(): Promise<number> {
   const server = createServer();
-  await new Promise<void>(resolve => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
+  const port = await listening(server);
   await new Promise(resolve => server.close(resolve));
   return port;
+}
+
+/** CPU time of all these, in milliseconds. */
+export function cpuMsOfAll(processes: readonly Process[]): number {
+  return processes.reduce((sum, process) => sum + process.cpuMs(), 0);
 }
 
 /** Processes that this one has started, and that still run. */

@@ -1,5 +1,5 @@
-import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { listening } from "../listening.ts";
 
 /** The end of a connection at the client, and the one at the gateway. */
 export type Side = "near" | "far";
@@ -32,8 +32,7 @@ export class Cutter {
   /** @param port the gateway's */
   static async start(port: number): Promise<Cutter> {
     const cutter = new Cutter(port);
-    cutter.#server.listen(0, "127.0.0.1");
-    await once(cutter.#server, "listening");
+    await listening(cutter.#server);
     return cutter;
   }
 

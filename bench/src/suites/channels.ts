@@ -1,6 +1,6 @@
 import { startNats } from "../brokers.ts";
 import { MissingPeer } from "../installed.ts";
-import { GatewayProcess, type Process, Worker } from "../processes.ts";
+import { cpuMsOfAll, GatewayProcess, type Process, Worker } from "../processes.ts";
 import { atLeast, atMost, type Report } from "../report.ts";
 import { ratios } from "../statistics.ts";
 import type { Context, Suite } from "../suite.ts";
@@ -26,9 +26,6 @@ interface Times {
   /** The same with acknowledgements on the way, for the numbers that are compared. */
   readonly acknowledged: number[];
 }
-
-const cpuMsOf = (processes: readonly Process[]): number =>
-  processes.reduce((sum, process) => sum + process.cpuMs(), 0);
 
 /** Figure 6 of JECho's paper. */
 export const channels: Suite = {
@@ -59,11 +56,11 @@ export const channels: Suite = {
         await producer.call("demand", { channel, consumers: 1 });
       for (let round = -1; round < rounds; round++) {
         for (const [count, its] of times) {
-          const before = cpuMsOf(processes);
+          const before = cpuMsOfAll(processes);
           const common = { channels: count, eventBytes: EVENT_BYTES };
           const flatOut: RoundRobin = { ...common, events: eventsIn(ms, its.newest) };
           const newest = await producer.call<Published>("roundRobin", flatOut);
-          const used = cpuMsOf(processes) - before;
+          const used = cpuMsOfAll(processes) - before;
           const windowed: AcknowledgedRoundRobin = { ...common, ms: SHORT_MS };
           const acknowledged =
             COMPARED.includes(count) && (await producer.call<Published>("acknowledgedRoundRobin", windowed));
@@ -140,11 +137,11 @@ class NatsSubjects {
   }
 
   async round(ms: number, isCounted: boolean): Promise<void> {
-    const before = cpuMsOf(this.processes);
+    const before = cpuMsOfAll(this.processes);
     const events = eventsIn(ms, this.#newest);
     const options: RoundRobin = { channels: this.#subjects, eventBytes: EVENT_BYTES, events };
     this.#newest = await this.#producer.call<Published>("publish", options);
     await this.#consumer.call("heard", events);
-    if (isCounted) this.cpu.push((1000 * (cpuMsOf(this.processes) - before)) / events);
+    if (isCounted) this.cpu.push((1000 * (cpuMsOfAll(this.processes) - before)) / events);
   }
 }

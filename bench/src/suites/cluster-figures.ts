@@ -1,6 +1,5 @@
-import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { type AddressInfo, connect as connectTcp, createServer } from "node:net";
+import { connect as connectTcp, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -8,6 +7,7 @@ import { connect, type Producer, type Session, type } from "@jecho/client";
 import { TestNats, whyNoNats } from "@jecho/e2e/nats";
 import type { GatewayOptions, GatewayStats } from "@jecho/server";
 import { connect as connectNats } from "@nats-io/transport-node";
+import { listening } from "../listening.ts";
 import { freePort, Worker } from "../processes.ts";
 import { atMost, type Report } from "../report.ts";
 import { ratios, summarise } from "../statistics.ts";
@@ -204,9 +204,8 @@ async function sends(report: Report, gateways: Gateways, events: number): Promis
     near.pipe(far).pipe(near);
     near.on("error", () => far.destroy());
     far.on("error", () => near.destroy());
-  }).listen(0, host);
-  await once(proxy, "listening");
-  const producing = gateways.session(`${host}:${(proxy.address() as AddressInfo).port}`);
+  });
+  const producing = gateways.session(`${host}:${await listening(proxy)}`);
   const sent: number[] = [];
   for (const places of [1, 3]) {
     const name = `sends-${places}`;

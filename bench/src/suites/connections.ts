@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Kind } from "../dialects.ts";
 import { mostConnections } from "../file-limit.ts";
-import { COLLECTS, freePort, GatewayProcess, type Process, Worker } from "../processes.ts";
+import { COLLECTS, cpuMsOfAll, freePort, GatewayProcess, type Process, Worker } from "../processes.ts";
 import { atMost } from "../report.ts";
 import { ratios, summarise } from "../statistics.ts";
 import type { Context, Suite } from "../suite.ts";
@@ -121,12 +121,11 @@ async function measure(kind: Kind, count: number, costs: Costs): Promise<void> {
     await all(first);
     let [cpuMs, generatorMs, seconds] = [0, 0, 0];
     const accept = async (connections: number): Promise<void> => {
-      const ofGenerator = (): number => idlers.reduce((sum, idler) => sum + idler.cpuMs(), 0);
-      const [cpu, generatorCpu, begin] = [server.cpuMs(), ofGenerator(), performance.now()];
+      const [cpu, generatorCpu, begin] = [server.cpuMs(), cpuMsOfAll(idlers), performance.now()];
       await all(connections);
       seconds += (performance.now() - begin) / 1000;
       cpuMs += server.cpuMs() - cpu;
-      generatorMs += ofGenerator() - generatorCpu;
+      generatorMs += cpuMsOfAll(idlers) - generatorCpu;
     };
     await accept(looked - first);
     const memory = await heldBytes(server);

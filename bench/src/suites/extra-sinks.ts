@@ -1,4 +1,4 @@
-import { GatewayProcess, type Process, Worker } from "../processes.ts";
+import { cpuMsOfAll, GatewayProcess, Worker } from "../processes.ts";
 import { atMost, formatNumber } from "../report.ts";
 import { summarise } from "../statistics.ts";
 import type { Context } from "../suite.ts";
@@ -84,15 +84,15 @@ export async function extraSinks({ report, quick }: Context): Promise<void> {
         const { channel, consumers: count } = its;
         const options: Publish = { channel, eventBytes: EVENT_BYTES, ms: quick ? 250 : 400 };
         const one = await producer.call<Published>("sync", options);
-        const cpuBefore = cpuMs([gateway, producer]);
-        const ofConsumers = cpuMs(consumers);
+        const cpuBefore = cpuMsOfAll([gateway, producer]);
+        const ofConsumers = cpuMsOfAll(consumers);
         const many = await producer.call<Published>("async", {
           channel,
           eventBytes: EVENT_BYTES,
           events: eventsIn(quick ? 400 : 800, its.newest),
         } satisfies PublishFlatOut);
-        const used = cpuMs([gateway, producer]) - cpuBefore;
-        const usedByConsumers = cpuMs(consumers) - ofConsumers;
+        const used = cpuMsOfAll([gateway, producer]) - cpuBefore;
+        const usedByConsumers = cpuMsOfAll(consumers) - ofConsumers;
         const isAcknowledged = its === times.get(1) || its === times.get(most);
         const windowed = isAcknowledged && (await producer.call<Published>("acknowledged", options));
         its.newest = many;
@@ -153,8 +153,4 @@ export async function extraSinks({ report, quick }: Context): Promise<void> {
     shares(({ sync }) => sync),
     "x",
   );
-}
-
-function cpuMs(processes: readonly Process[]): number {
-  return processes.reduce((sum, process) => sum + process.cpuMs(), 0);
 }

@@ -5,6 +5,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Server as SocketIoServer } from "socket.io";
 import { WebSocket, WebSocketServer } from "ws";
+import { listening } from "../listening.ts";
 import { serve } from "../worker.ts";
 
 const TOPIC = "events";
@@ -59,7 +60,7 @@ async function startWs(port: number): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-async function startSocketIo(port: number): Promise<number> {
+function startSocketIo(port: number): Promise<number> {
   const http = createServer();
   const server = new SocketIoServer(http, {
     transports: ["websocket"],
@@ -71,8 +72,7 @@ async function startSocketIo(port: number): Promise<number> {
   server.on("connection", socket => {
     socket.on("event", event => socket.broadcast.emit("event", event));
   });
-  await new Promise<void>(resolve => http.listen(port, "127.0.0.1", resolve));
-  return (http.address() as AddressInfo).port;
+  return listening(http, port);
 }
 
 serve({

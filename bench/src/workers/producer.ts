@@ -1,7 +1,8 @@
 // The one producer of a server: keeps a window of events under way, as the subscribers' progress allows.
-import { type AddressInfo, createServer } from "node:net";
+import { createServer } from "node:net";
 import { connect, type Producer } from "@jecho/client";
 import { CHANNEL, DIALECTS, type Kind } from "../dialects.ts";
+import { listening } from "../listening.ts";
 import { clientFrame, OPCODE, openRaw } from "../raw-websocket.ts";
 import { serve } from "../worker.ts";
 
@@ -57,9 +58,7 @@ function listen(): Promise<number> {
     });
     socket.on("error", () => {});
   });
-  return new Promise(resolve =>
-    server.listen(0, "127.0.0.1", () => resolve((server.address() as AddressInfo).port)),
-  );
+  return listening(server);
 }
 
 async function openJecho(port: number): Promise<typeof publish> {

@@ -1,7 +1,8 @@
 // The limit for whoever goes through one hop: passes bytes on between the two ends that have connected, and does nothing else.
 
 import * as uws from "uWebSockets.js";
-import { type AddressInfo, createServer, type Socket } from "node:net";
+import { createServer, type Socket } from "node:net";
+import { listening } from "../listening.ts";
 import { serve } from "../worker.ts";
 
 function relayTcp(): Promise<number> {
@@ -12,9 +13,7 @@ function relayTcp(): Promise<number> {
     socket.on("data", chunk => ends[here ^ 1]?.write(chunk));
     socket.on("error", () => {});
   });
-  return new Promise(resolve =>
-    server.listen(0, "127.0.0.1", () => resolve((server.address() as AddressInfo).port)),
-  );
+  return listening(server);
 }
 
 function relayWebSocket(): Promise<number> {

@@ -9,6 +9,7 @@ import { WebSocket, WebSocketServer } from "ws";
 import { openMqtt, openNats, TOPICS } from "../broker-clients.ts";
 import { loadSinkService } from "../grpc.ts";
 import { lengthPrefixed, onMessages } from "../length-prefixed.ts";
+import { listening } from "../listening.ts";
 import { OBJECT_NAMES, TYPES } from "../objects.ts";
 import { serve } from "../worker.ts";
 
@@ -44,10 +45,8 @@ function touch(value: unknown): void {
   else if (typeof value === "object" && value !== null) for (const name in value) touch(value[name as never]);
 }
 
-async function listenTcp(): Promise<number> {
-  const server = createTcpServer(socket => onMessages(socket, () => void socket.write(NULL_MESSAGE)));
-  await new Promise<void>(resolve => server.listen(0, "127.0.0.1", resolve));
-  return (server.address() as AddressInfo).port;
+function listenTcp(): Promise<number> {
+  return listening(createTcpServer(socket => onMessages(socket, () => void socket.write(NULL_MESSAGE))));
 }
 
 async function listenWs(): Promise<number> {
@@ -57,12 +56,11 @@ async function listenWs(): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-async function listenSocketIo(): Promise<number> {
+function listenSocketIo(): Promise<number> {
   const http = createHttpServer();
   const server = new SocketIoServer(http, { transports: ["websocket"], serveClient: false });
   server.on("connection", socket => socket.on("object", (_object, answer: () => void) => answer()));
-  await new Promise<void>(resolve => http.listen(0, "127.0.0.1", resolve));
-  return (http.address() as AddressInfo).port;
+  return listening(http);
 }
 
 function listenGrpc(): Promise<number> {

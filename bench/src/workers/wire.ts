@@ -1,5 +1,6 @@
 // A piece of wire that counts: stands between a client and the gateway, passes bytes on, and knows how many.
-import { type AddressInfo, connect, createServer } from "node:net";
+import { connect, createServer } from "node:net";
+import { listening } from "../listening.ts";
 import { serve } from "../worker.ts";
 
 let bytes = 0;
@@ -21,9 +22,7 @@ serve({
         from.pipe(to);
       }
     });
-    return new Promise<number>(resolve =>
-      server.listen(0, "127.0.0.1", () => resolve((server.address() as AddressInfo).port)),
-    );
+    return listening(server);
   },
   /** Both ways, so far. */
   count: () => bytes,
