@@ -3,23 +3,13 @@ import { unpack } from "@jecho/shared";
 import { afterAll, expect, test } from "vitest";
 import { layerOf } from "../grid.ts";
 import { Rig } from "../rig.ts";
+import { seeded } from "../tiers/compiled/random-values.ts";
 
 const rig = new Rig();
 afterAll(() => rig.host.close());
 
 const NOTHING_INSIDE = { decode: () => undefined };
 const WORLD: View = { firstLayer: 0, lastLayer: 99, south: -90, north: 90, west: -180, east: 180, stride: 1 };
-
-/** Numbers from 0 to 1 that are the same on each run. */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 0x1_0000_0000;
-  };
-}
 
 /** Cells of a grid that are in, cell by cell from the definition, west to east. */
 function filterAtConsumer(view: View, event: GridData): { rows: number[]; columns: number[] } | undefined {
