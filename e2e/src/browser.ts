@@ -85,6 +85,8 @@ function complete(place: BrowserPlace, { executablePath, env = {} }: Found): Chr
 function flags(): string[] {
   const args = [
     "--use-gl=angle",
+    // Without a graphics card a page is put together by half the work where that is not done by way of OpenGL.
+    "--disable-gpu-compositing",
     "--use-angle=swiftshader",
     "--enable-unsafe-swiftshader",
     "--ignore-gpu-blocklist",
