@@ -30,7 +30,7 @@ export class Producing {
     this.queues = queues;
     this.#forProducers = {
       ...session,
-      // It is made with the first urgent event.
+      // A queue for urgent events is made with the first of them.
       get urgentQueue() {
         return queues.urgent;
       },
