@@ -144,7 +144,7 @@ export const createProduction: CreateProduction = ({
         hold.stir();
         return modulation.install(frame, delegates.ofNumber(frame.channel));
       case "Remove":
-        return modulation.remove(frame.derived, frame.process, frame.returns);
+        return modulation.remove(frame);
       case "Drain":
         void modulation.runs.finished().then(() => {
           outbox.release();

@@ -97,13 +97,15 @@ export interface Installation {
   isTold: boolean;
   /** Number of remote consumers that are not listening yet: coming ones, and modulators behind it without consumers. */
   unheard: number;
-  /** The newest request for it, where it is fed over the wire: pending until that is answered; rejected with why it has ended. */
+  /** Number of the newest request for it at the present connection; 0 for none. */
+  request: number;
+  /** That request, where it is fed over the wire: pending until that is answered; rejected with why it has ended. */
   opening: PromiseWithResolvers<never> | undefined;
 }
 
 type Placed = Pick<
   Installation,
-  "by" | "hosted" | "base" | "source" | "feed" | "input" | "wire" | "opening" | "number"
+  "by" | "hosted" | "base" | "source" | "feed" | "input" | "wire" | "opening" | "number" | "request"
 >;
 
 const NONE = new Uint8Array(0);

@@ -114,13 +114,13 @@ export class Installations {
   }
 
   /**
-   * An installation without a number at the present connection that has this modulator and input. One that is being removed for good is only found for its own
-   * derived channel: another one begins elsewhere, and events under way are not for it.
+   * An installation that has this modulator and input, and is this derived channel's or has no number at the present connection. One that is being removed for good
+   * is only found for its own derived channel: another one begins elsewhere, and events under way are not for it.
    */
   apart(sources: readonly string[], modulator: Modulator, derived: number): Installation | undefined {
     for (const installation of this) {
       const { number, leaves, leaving } = installation;
-      const isApart = number === 0 || (leaves && (leaving !== undefined || number === derived));
+      const isApart = number === 0 || number === derived || (leaves && leaving !== undefined);
       if (!isApart || !sources.includes(installation.source)) continue;
       if (isSame(installation.modulator, modulator)) return installation;
     }

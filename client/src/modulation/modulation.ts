@@ -9,6 +9,7 @@ import {
   type ModulatorUse,
   type ObjectUpdate,
   type Outgoing,
+  type Remove,
   refusal,
   tokenOf,
 } from "@jecho/shared/internal";
@@ -46,8 +47,8 @@ export class Modulation {
   readonly #most: number;
   /** Base channels, as `Concerned.callers` has them. */
   readonly #callers = new Map<number, string>();
-  /** Installations under way: the hosted number, by derived channel and process. */
-  readonly #installing = new Map<string, number>();
+  /** Requests of installations under way, by derived channel and process. */
+  readonly #installing = new Map<string, Pick<Install, "request">>();
   /** The newest updates since the request of each installation that is being prepared, by shared object and whether they bring a state. */
   readonly #preparing = new Set<Map<string, ObjectUpdate>>();
   /** Counts connections that broke. */
@@ -88,7 +89,7 @@ export class Modulation {
 
   /** @throws JechoError why it is not */
   async #install(
-    { channel, derived, modulator, instead, behind, by }: Install,
+    { request, channel, derived, modulator, instead, behind, by }: Install,
     producer: ProducerEndpoint | undefined,
     answer: (declared: Declared, hosted: number) => void,
   ): Promise<void> {
@@ -109,6 +110,7 @@ export class Modulation {
     const opening = wire === "" ? undefined : newOpening();
     if (known !== undefined) {
       // The installation is this request's from now on, and stays whatever becomes of an older one.
+      known.request = request;
       known.opening = opening;
       known.number = derived;
       known.producers = instead?.producers ?? [];
@@ -126,7 +128,7 @@ export class Modulation {
     } else if (instead === undefined && this.#runs() >= this.#most) {
       throw new JechoError("MODULATORS_NOT_SERVED", `the producer runs at most ${this.#most} modulators`);
     }
-    const asked = { channel, derived, modulator, instead, behind, by, source: own };
+    const asked = { request, channel, derived, modulator, instead, behind, by, source: own };
     if (opening === undefined) {
       // The answer is sent before its output.
       if (known === undefined) await this.#installNew(feed, parent, asked, producer, answer);
@@ -180,6 +182,7 @@ export class Modulation {
     feed: string,
     parent: Installation | undefined,
     {
+      request,
       channel,
       derived,
       modulator,
@@ -189,7 +192,7 @@ export class Modulation {
       source,
       wire = "",
       opening,
-    }: Pick<Install, "channel" | "derived" | "instead" | "behind" | "by"> & {
+    }: Pick<Install, "request" | "channel" | "derived" | "instead" | "behind" | "by"> & {
       modulator: Modulator;
       source: string;
       wire?: string;
@@ -203,9 +206,10 @@ export class Modulation {
     const hosted = this.#nextHosted++;
     let input = this.#names.enter(feed, channel);
     const name = `${derived}/${process}`;
-    this.#installing.set(name, hosted);
+    const asked = { request };
+    this.#installing.set(name, asked);
     const schema = parent?.made ?? instead?.schema ?? producer?.schema ?? NONE;
-    const isWanted = (): boolean => this.#installing.get(name) === hosted;
+    const isWanted = (): boolean => this.#installing.get(name) === asked;
     this.#callers.set(hosted, base);
     let ready = modulator;
     let installation: Installation | undefined;
@@ -214,7 +218,7 @@ export class Modulation {
       const number = isWanted() ? derived : 0;
       // From here on it counts among the installed ones.
       if (number !== 0) this.#installing.delete(name);
-      const placed = { by, hosted, base, source, feed, input, wire, opening, number };
+      const placed = { request, by, hosted, base, source, feed, input, wire, opening, number };
       installation = newInstallation(ready, instead, placed, said, schema);
       this.installed.add(installation);
       this.#events.onInstalled(installation);
@@ -225,7 +229,7 @@ export class Modulation {
     try {
       const loaded = this.#environment.load();
       const environment = loaded instanceof Promise ? await loaded : loaded;
-      const asked = {
+      const content = {
         derived: hosted,
         channel: input,
         schema: schema.byteLength === 0 ? undefined : schema,
@@ -235,7 +239,7 @@ export class Modulation {
         by,
         isInstead: instead !== undefined,
       };
-      const preparing = environment.prepare(asked);
+      const preparing = environment.prepare(content);
       const updates = preparing === undefined ? NO_UPDATES : await this.#updatesUntil(preparing);
       if (!isWanted()) throw new JechoError("CLOSED", "it is not wanted any more");
       ready = withStates(modulator, updates);
@@ -248,8 +252,8 @@ export class Modulation {
         // Modulators that are there are told of it by no run any more.
         environment.addType(input, schema);
       }
-      const request = {
-        ...asked,
+      const order = {
+        ...content,
         channel: input,
         further,
         modulator: ready,
@@ -257,7 +261,7 @@ export class Modulation {
         context,
       };
       this.#events.onOrdered(hosted, feed, parent, wire);
-      const installed = environment.install(request, enter);
+      const installed = environment.install(order, enter);
       // Lazy copies are told what has come since the request.
       for (const update of updates.values()) environment.update(update);
       await installed;
@@ -305,7 +309,7 @@ export class Modulation {
     let installation: Installation | undefined;
     const enter = (said: Declared): void => {
       const names = { by: "", base: name, source: name, feed: name, wire: "" };
-      const placed = { ...names, hosted, input, opening: undefined, number: 0 };
+      const placed = { ...names, hosted, input, opening: undefined, number: 0, request: 0 };
       installation = newInstallation(modulator, NO_PROCESS, placed, said, NONE, only);
       this.installed.add(installation);
     };
@@ -325,11 +329,12 @@ export class Modulation {
     this.#names.forget(installation.feed);
   }
 
-  /** @param returns whether the process in whose stead it runs may be back soon, and should find it with its state */
-  remove(derived: number, process: number, returns: boolean): void {
-    this.#installing.delete(`${derived}/${process}`);
+  /** Removes a modulator: with its state only once the process in whose stead it runs has not come back (`returns`). One that was asked for anew meanwhile stays. */
+  remove({ derived, process, returns, request }: Remove): void {
+    const name = `${derived}/${process}`;
+    if (this.#installing.get(name)?.request === request) this.#installing.delete(name);
     const installation = this.installed.ofNumber(derived, process);
-    if (installation === undefined) return;
+    if (installation?.request !== request) return;
     if (process === 0 || this.#environment.loaded === undefined) return this.#remove(installation);
     installation.leaves = true;
     clearTimeout(installation.leaving);
@@ -341,8 +346,9 @@ export class Modulation {
       .finished()
       .then(() => (loaded.endPeriod(installation.hosted) ? this.runs.finished() : undefined))
       .then(() => {
-        const { leaves, leaving } = installation;
-        if (leaves && leaving === undefined) this.#remove(installation);
+        // It may have been asked for anew, and have been removed again: it finishes that, too.
+        const { leaves, leaving, request: newest } = installation;
+        if (leaves && leaving === undefined && newest === request) this.#remove(installation);
       });
   }
 

@@ -2,7 +2,14 @@ import type { Modulator } from "@jecho/modulators";
 import { modulatorTable } from "@jecho/modulators/internal";
 import { ModulatorEnvironment } from "@jecho/modulators/node";
 import { errorCode, JechoError, type } from "@jecho/shared";
-import { EventsFrame, encodeRun, type Install, type Instead, type Outgoing } from "@jecho/shared/internal";
+import {
+  EventsFrame,
+  encodeRun,
+  type Install,
+  type Instead,
+  type Outgoing,
+  type Remove,
+} from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import { installOf, modulationIn } from "./modulation-in.ts";
 
@@ -13,6 +20,10 @@ export default class extends FifoModulator { static periodMs = 10; period() { th
 };
 
 const install = installOf(failing);
+
+function removal({ request, derived }: Pick<Install, "request" | "derived">): Remove {
+  return { kind: "Remove", request, derived, process: 3, returns: false };
+}
 
 /** An event of source 9 is raised. @param feed names what it comes by */
 function raise({ runs }: ReturnType<typeof modulationIn>, feed: string, raised: number): void {
@@ -84,7 +95,7 @@ test("states that come while the environment is loaded reach the modulators that
 test("a modulator that is removed while the environment is loaded is not installed", async () => {
   const place = new LateEnvironment();
   place.modulation.install(withView, undefined);
-  place.modulation.remove(install.derived, 3, false);
+  place.modulation.remove(removal(install));
   place.loads[0]?.done();
   await expect.poll(() => place.said).toEqual(["Refused CLOSED"]);
   expect([...place.modulation.installed]).toEqual([]);
@@ -113,7 +124,7 @@ test("a modulator that is compiled begins with the newest states, and one that i
   expect([...modulation.installed]).toEqual([]);
   modulation.update({ kind: "ObjectUpdate", derived: 0, object: "o", version: 2, state: '{"at":2}' });
   modulation.update({ kind: "ObjectUpdate", derived: 0, object: "o", version: 3, state: '{"at":3}' });
-  modulation.remove(3, 3, false);
+  modulation.remove(removal({ derived: 3, request: 6 }));
   await expect.poll(() => answers).toHaveLength(2);
   expect(answers).toMatchObject([
     { kind: "Installed", request: 5, tier: "compiled" },
@@ -196,7 +207,7 @@ test("PROV-2: a modulator that outlives the one before it is not fed by another 
   modulation.interrupted();
   // Only the first one is asked for again, and then removed.
   modulation.install(parent, undefined);
-  modulation.remove(parent.derived, 3, false);
+  modulation.remove(removal(parent));
   await expect.poll(installed).toBe(1);
   const instead = { ...(parent.instead as Instead), process: 4 };
   for (const one of [parent, behind]) {

@@ -1,4 +1,4 @@
-import { type EventsFrame, encodeControl, type Position } from "@jecho/shared/internal";
+import { type Control, type EventsFrame, encodeControl } from "@jecho/shared/internal";
 import type { Connection, QueuedChannel, Standing } from "../connections/connection.ts";
 import type { Channel } from "./channel.ts";
 import { RunQueue, type WhenFull } from "./run-queue.ts";
@@ -111,10 +111,10 @@ export class Listener {
     this.#backlog = undefined;
   }
 
-  /** Sends a producer's position, in order with the channel's events. */
-  tell(position: Position): void {
-    if (this.#backlog === undefined) this.connection.send(position);
-    else this.#backlog.tell(position);
+  /** Sends a message in order with the channel's events, as a producer's position. */
+  tell(message: Control): void {
+    if (this.#backlog === undefined) this.connection.send(message);
+    else this.#backlog.tell(message);
   }
 }
 
@@ -183,10 +183,10 @@ export class ListenerBacklog {
     return gone;
   }
 
-  /** Adds a producer's position, in order with the runs. */
-  tell(position: Position): void {
+  /** Adds a message, in order with the runs. */
+  tell(message: Control): void {
     // A position of urgent events must not come behind later ones.
-    this.#queue.pushControl(encodeControl(position), position.urgent);
+    this.#queue.pushControl(encodeControl(message), "urgent" in message && message.urgent);
     this.#changed();
   }
 
@@ -216,9 +216,9 @@ export class ListenerBacklog {
     return bytes;
   }
 
-  /** Nothing waits any more, or is to. */
+  /** Nothing waits any more, or is to: messages other than runs are sent. */
   end(): void {
-    this.#queue.clear();
+    for (const message of this.#queue.clear()) this.#connection.sendBytes(message);
     this.#connection.lags(this.#channel, undefined);
   }
 

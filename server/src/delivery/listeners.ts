@@ -1,4 +1,4 @@
-import { type EventsFrame, encodeControl, Few, type Position } from "@jecho/shared/internal";
+import { type Control, type EventsFrame, encodeControl, Few, type Position } from "@jecho/shared/internal";
 import type { Connection, QueuedChannel } from "../connections/connection.ts";
 import type { Acknowledgements } from "./acknowledgements.ts";
 import type { Channel } from "./channel.ts";
@@ -127,9 +127,11 @@ export class Listeners implements QueuedChannel {
     for (const listener of [...this.#all.values()]) listener.tell(position);
   }
 
-  /** Sends a position to one connection. */
-  tellOne(connection: Connection, position: Position): void {
-    this.#all.get(connection)?.tell(position);
+  /** Sends a message to one connection, behind the events that wait for it. @returns false where it does not listen */
+  tellOne(connection: Connection, message: Control): boolean {
+    const listener = this.#all.get(connection);
+    listener?.tell(message);
+    return listener !== undefined;
   }
 
   /** Sends the bytes of a stamped run to all but its sender. @param process number of the process that raised it, or its raw events */

@@ -242,9 +242,15 @@ export class RunQueue {
     return this.#cutShort === undefined || item.run === undefined ? item.frames : this.#behindGap(item.run);
   }
 
-  /** Drops everything that waits. */
-  clear(): void {
-    while (this.shift() !== undefined);
+  /** Drops everything that waits. @returns the control messages that waited */
+  clear(): Uint8Array[] {
+    const controls: Uint8Array[] = [];
+    for (const line of [this.#urgent, this.#others])
+      for (let item = line?.first; item !== undefined; item = line?.first) {
+        if (item.run === undefined) controls.push(item.frames);
+        this.#leave(line as Line, item);
+      }
+    return controls;
   }
 
   /** A run that may be behind dropped ones: of a stretch of which some was dropped, it accounts for no more than its own events. */

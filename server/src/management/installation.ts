@@ -1,5 +1,5 @@
 import { errorCode, JechoError, type Type } from "@jecho/shared";
-import { type Control, Few, type Instead } from "@jecho/shared/internal";
+import { type Control, Few, type Instead, type Remove } from "@jecho/shared/internal";
 import type { Connection } from "../connections/connection.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
 import { reasonSaid, tierSaid } from "./said.ts";
@@ -71,6 +71,8 @@ export class GatewayInstallation {
   tierWhy = "";
   /** The type of its output; undefined for that of its input. */
   made: Type | undefined;
+  /** The newest request to install it. */
+  #request = 0;
   /** Stops waiting for answers. */
   #stop: (() => void) | undefined;
   #retry: NodeJS.Timeout | undefined;
@@ -325,7 +327,10 @@ export class GatewayInstallation {
     const instead = maker === this.producing && this.consumer === undefined ? undefined : this.#instead();
     const wanted = this.#derived.wanted();
     this.#stop = maker.ask(
-      request => ({ kind: "Install", request, offers: [], instead, ...wanted }),
+      request => {
+        this.#request = request;
+        return { kind: "Install", request, offers: [], instead, ...wanted };
+      },
       answer => this.#answered(maker, why, answer),
       maker !== manager.names.modulating,
     );
@@ -411,13 +416,23 @@ export class GatewayInstallation {
     };
   }
 
-  /** Has it removed by the process that runs it, or was asked to. */
+  /** Has it removed by the process that runs it, or was asked to. Where the producers have gone, that takes their last events first. */
   #leaveMaker(): void {
     const { maker, producing } = this;
+    if (maker === undefined) return;
+    const { manager, parent, feeders, channel } = this.#derived;
     const process = maker === producing && this.consumer === undefined ? 0 : producing.process;
     // A process that was cut off may come back to the modulators that ran in its stead.
-    const returns = process !== 0 && producing.isCut && this.#derived.manager.home === "here";
-    maker?.send({ kind: "Remove", derived: this.#derived.channel.number, process, returns });
+    const returns = process !== 0 && producing.isCut && manager.home === "here";
+    const remove: Remove = {
+      kind: "Remove",
+      derived: channel.number,
+      process,
+      returns,
+      request: this.#request,
+    };
+    const { listeners } = (parent ?? manager).channel;
+    if (process === 0 || feeders.isAt(producing) || !listeners.tellOne(maker, remove)) maker.send(remove);
   }
 }
 

@@ -268,7 +268,10 @@ export class Placements {
   failed(from: Connection, process: number, why: JechoError): void {
     if (!this.wasAsked(from))
       throw new JechoError("FRAME_UNEXPECTED", "Removed of a modulator that it was not asked to install");
-    this.#madeBy(from, process)?.failed(why);
+    const installation = this.#madeBy(from, process);
+    const { manager } = this.#derived;
+    if (installation !== undefined) installation.failed(why);
+    else if (from === manager.names.modulating) manager.unmade.makerLost([this.#derived]);
   }
 
   /** The process that runs the modulator has moved it to another tier. */

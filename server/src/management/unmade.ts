@@ -103,11 +103,14 @@ export class UnmadeSources {
     this.#returns.wait(this.#resumeWindowMs, () => this.#end(derived.lanes.unmade(ends), derived));
   }
 
-  /** The gateway's process for modulators has gone: what it had of producers that went before it, nobody will account for, unless they come back. */
-  makerLost(): void {
+  /**
+   * The gateway's process for modulators has gone, or these modulators have failed there: what it had of producers that went before, nobody will account
+   * for, unless they come back.
+   */
+  makerLost(made: Iterable<Derived> = this.#derivations): void {
     const over = [...this.#lanes.over()];
     if (over.length === 0) return;
-    for (const { channel } of this.#derivations) {
+    for (const { channel } of made) {
       const ends = channel.lanes.unmade(over);
       this.#end(ends, channel);
       this.#endLater(
