@@ -51,7 +51,9 @@ const MOST_DOUBLINGS = 3;
 /** Number of malformed connections in a row after which the client gives up: a bit may flip on the way, and the next connection be sound. */
 const MOST_GARBLED = 5;
 /** Close codes after which the same gateway takes the next connection. */
-const STAYS: ReadonlySet<ErrorCode> = new Set(["CHANNEL_MOVED", "TOKEN_EXPIRED", "RIGHTS_CHANGED"]);
+const STAYS: ReadonlySet<ErrorCode> = new Set(["TOKEN_EXPIRED", "RIGHTS_CHANGED"]);
+/** Time within which a second `CHANNEL_MOVED` means that this gateway may send the client to and fro for ever: it and a channel's home do not agree on who that is. */
+const MOVED_AGAIN_MS = 10_000;
 /** Number of heartbeats without a word after which the connection counts as broken. */
 const PATIENCE = 2.5;
 const PROBE_MS = 3000;
@@ -74,6 +76,8 @@ export class Link {
   #lastHeard = 0;
   /** Number of connections in a row that ended with a malformed frame. */
   #garbled = 0;
+  /** When a connection last ended because a channel had moved. */
+  #movedAt = Number.NEGATIVE_INFINITY;
   /** Number of connections in a row that were not answered in time. */
   #timedOut = 0;
   #heartbeatMs = 10_000;
@@ -341,7 +345,7 @@ export class Link {
         : cause;
     this.#socket = undefined;
     this.#token.lost();
-    if (!STAYS.has(error.code)) this.#at++;
+    if (!this.#staysAfter(error.code)) this.#at++;
     this.#timers.clear();
     this.#asked.clear();
     this.#sender.lost();
@@ -352,6 +356,13 @@ export class Link {
     const state = this.#status.state === "connecting" ? "connecting" : "reconnecting";
     this.#setStatus(this.#status.state === state ? { ...this.#status, error } : statusNow(state, error));
     this.#timers.after(this.#backoff.nextMs(), () => this.connect());
+  }
+
+  #staysAfter(code: ErrorCode): boolean {
+    if (code !== "CHANNEL_MOVED") return STAYS.has(code);
+    const formerAt = this.#movedAt;
+    this.#movedAt = performance.now();
+    return this.#movedAt - formerAt > MOVED_AGAIN_MS;
   }
 
   #setStatus(status: Status): void {
