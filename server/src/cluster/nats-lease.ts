@@ -62,7 +62,11 @@ export class NatsLease {
     for (let i = 0; i < MOST_GATEWAYS; i++) {
       const index = (first + i) % MOST_GATEWAYS;
       if (taken.has(index)) continue;
-      const revision = await bucket.create(String(index), memberOf(id)).catch(() => undefined);
+      const revision = await bucket.create(String(index), memberOf(id)).catch(async () => {
+        // Another one was quicker, or the answer was lost.
+        const entry = await bucket.get(String(index));
+        return readMember(entry)?.id === id ? entry?.revision : undefined;
+      });
       if (revision !== undefined) return new NatsLease(bucket, identity, index, revision);
     }
     throw new JechoError(
