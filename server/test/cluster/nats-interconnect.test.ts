@@ -1,6 +1,8 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
+import { startCutter } from "@jecho/e2e/cutter";
 import { TestNats, whyNoNats } from "@jecho/e2e/nats";
 import { selfSigned, tlsFiles } from "@jecho/e2e/self-signed";
 import { Kvm } from "@nats-io/kv";
@@ -44,6 +46,20 @@ describe.skipIf(withoutNats)("by NATS", () => {
   test("CLU-6: a gateway knows all members once it has started", async () => {
     const nats = await startNats();
     for (let others = 0; others < 8; others++) expect((await open(nats)).members.size).toBe(others);
+  });
+
+  test("CLU-6: a gateway that is a member again knows by then who has come and gone meanwhile", async () => {
+    const nats = await startNats();
+    await using cutter = await startCutter(nats.address);
+    const [one, gone] = [await open(nats, { servers: [cutter.address] }), await open(nats)];
+    await one.wayTo(gone);
+    cutter.part();
+    await expect.poll(() => one.history).toEqual(["parted"]);
+    await gone.interconnect.stop();
+    const come = await open(nats);
+    cutter.join();
+    while (!one.interconnect.isMember) await setImmediate();
+    expect([...one.members]).toEqual([come.self]);
   });
 
   test("CLU-8: a gateway that was stopped for longer than its lease knows at once that it is no member", async () => {
