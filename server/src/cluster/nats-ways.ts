@@ -57,9 +57,10 @@ export class NatsWays {
     return `${this.#prefix}.way.${id}`;
   }
 
-  /** Opens a carrier to a member, again and again as long as that is reached under this id. */
+  /** Opens a carrier to a member, again and again as long as that is reached under this id. Where there is one it stays the only one. */
   open(index: number, id: string): void {
     if (this.#host.self() === undefined || this.#host.idOf(index) !== id) return;
+    for (const way of this.#ways.values()) if (way.isOpener && way.index === index) return;
     const again = (): void => {
       setTimeout(() => this.open(index, id), 2 * AGAIN_MS * Math.random()).unref();
     };
