@@ -248,11 +248,6 @@ export class Edge implements AllGateways {
     if (carrier !== undefined) sendTrunk(carrier, kind, 0, json(followed));
   }
 
-  /** Ends the ways to all other gateways. */
-  close(): void {
-    for (const carrier of this.#carriers.values()) carrier.end();
-  }
-
   #gather(
     connection: ClientConnection,
     home: number,

@@ -87,8 +87,8 @@ export class GatewayCluster {
     });
   }
 
+  /** Leaves the cluster, once what clients and homes have for each other has gone out. */
   stop(): Promise<void> {
-    this.edge.close();
     return this.#interconnect.stop();
   }
 

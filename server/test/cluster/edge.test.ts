@@ -1,3 +1,4 @@
+import { whyNoNats } from "@jecho/e2e/nats";
 import {
   createGateway,
   createToken,
@@ -10,8 +11,9 @@ import type { Outgoing, SharedState } from "@jecho/shared/internal";
 import { expect, onTestFinished, test } from "vitest";
 import { Members } from "../../src/cluster/members.ts";
 import type { GatewayClusterOptions } from "../../src/cluster/open-interconnect.ts";
+import { readTrunk, TO_HOME } from "../../src/cluster/trunk.ts";
 import { RawClient } from "../raw-client.ts";
-import { listed } from "./joined.ts";
+import { byNats, Joined, listed } from "./joined.ts";
 
 const { signing, checking } = await createTokenKeys();
 const tokens = { keys: checking };
@@ -181,3 +183,31 @@ test("OBJ-1, CLU-3: modulators hear of an object from its new home alone, each v
   expect(told()).toEqual([...new Set(told())].sort((a, b) => a - b));
   expect(newest.stats().gateways).toBe(3);
 });
+
+test.skipIf(await whyNoNats())(
+  "CLU-7: what clients have said to a channel's home goes out before their own gateway ends",
+  async () => {
+    const [one, other] = (await byNats(2)) as [GatewayClusterOptions, GatewayClusterOptions];
+    const home = await Joined.open(other);
+    const edge = await createGateway({ cluster: one, drainMs: 0 });
+    onTestFinished(() => edge.close());
+    await expect.poll(() => edge.stats().gateways).toBe(2);
+    await expect.poll(() => home.members.size).toBe(1);
+    const [index] = [...home.members] as [number];
+    const members = new Members(index, () => {});
+    members.came(home.self);
+    const objects = Array.from({ length: 200 }, (_, i) => `o${i}`).filter(name => !members.isHomeOf(name));
+    using client = await RawClient.connect(edge);
+    const state = JSON.stringify("x".repeat(1 << 20));
+    const brought = objects.slice(0, 48);
+    for (const [i, object] of brought.entries())
+      client.say({ kind: "OpenObject", request: i + 1, object, version: 1, state });
+    await client.isAlive();
+    await edge.close();
+    const kinds = (): number[] =>
+      home.accepted.flatMap(end => end.messages.map(each => readTrunk(each).kind));
+    await expect.poll(() => home.accepted.every(({ hasEnded }) => hasEnded)).toBe(true);
+    expect(kinds().filter(kind => kind === TO_HOME.frames)).toHaveLength(brought.length);
+    expect(kinds().at(-1)).toBe(TO_HOME.leaves);
+  },
+);
