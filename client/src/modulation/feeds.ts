@@ -171,11 +171,15 @@ export class Feeds {
     };
   }
 
-  /** The gateway does not. Whoever waits for it ends; modulators that stay, and are fed by it later, go on where they are. */
+  /**
+   * The gateway does not. Whoever waits for it ends; modulators that stay, and are fed by it later, go on where they are, unless another gateway is the home of
+   * what it is fed with.
+   */
   refused({ feedName }: ConsumerEndpoint, error: JechoError): void {
     const feed = this.#feeds.get(feedName);
     feed?.opening?.reject(error);
     if (feed !== undefined) feed.opening = undefined;
+    if (error.code === "CHANNEL_MOVED") this.#modulation.keepNone(feedName);
   }
 
   /** The connection broke. */

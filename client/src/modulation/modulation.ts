@@ -352,6 +352,12 @@ export class Modulation {
       });
   }
 
+  /** Keeps no modulators for the return of the process whose events came by this feed. */
+  keepNone(wire: string): void {
+    for (const installation of [...this.installed])
+      if (installation.wire === wire && installation.leaving !== undefined) this.#remove(installation);
+  }
+
   /** The connection broke: modulators stay, for their consumers are expected back. */
   interrupted(): void {
     this.#connection++;

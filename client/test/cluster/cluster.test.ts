@@ -1,6 +1,8 @@
-import type { Consumer, Producer, Session } from "@jecho/client";
+import { type Consumer, connect, type Producer, type Session } from "@jecho/client";
+import { startModulating } from "@jecho/client/modulating";
+import { startCutter } from "@jecho/e2e/cutter";
 import { whyNoNats } from "@jecho/e2e/nats";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { EVEN, Inbox, Tick, whenState } from "../rig.ts";
 import { ClusterRig, type Joining } from "./rig.ts";
 
@@ -282,4 +284,36 @@ test("CON-8: what is kept at a channel's home for a client of another gateway ha
   for (const { reason } of refused as PromiseRejectedResult[])
     expect(reason).toMatchObject({ code: "OVERLOADED" });
   for (const gateway of rig.gateways) expect(gateway.stats().channels).toBeLessThan(keptBytes >> 12);
+});
+
+test("CLU-3: modulators beside a former home are not kept for a producer that was cut off before the channel moved: they begin anew when it is the home again", async () => {
+  const rig = await ClusterRig.start(2, "TCP", { modulating: startModulating });
+  await rig.gateways[1]?.close();
+  await expect.poll(() => rig.gateways[0]?.stats().gateways).toBe(1);
+  await using cutter = await startCutter(rig.gateways[0]?.address as string);
+  const raising = connect(cutter.address, { backoff: { firstMs: 20, mostMs: 100 }, modulators: { most: 0 } });
+  onTestFinished(() => raising.close());
+  const hearing = rig.session(0, { modulators: { most: 0 } });
+  const channels = await Promise.all(
+    NAMES.map(async name => {
+      const producer = await raising.channel(name, Tick).produce();
+      const { inbox } = await hear(hearing, name, { modulator: EVEN });
+      await raise(producer, 1, 4);
+      expect(await inbox.take(2)).toEqual([2, 4]);
+      return { producer, inbox };
+    }),
+  );
+  cutter.part();
+  await whenState(raising, "reconnecting");
+  const moved = whenState(hearing, "reconnecting");
+  await rig.begin(1);
+  await moved;
+  await whenState(hearing, "live");
+  cutter.join();
+  await whenState(raising, "live");
+  for (const { producer } of channels) await raise(producer, 5, 6);
+  for (const { inbox } of channels) expect(await inbox.take(3)).toEqual([2, 4, 6]);
+  await rig.gateways[1]?.close();
+  for (const { producer } of channels) await raise(producer, 7, 8);
+  for (const { inbox } of channels) expect(await inbox.take(4)).toEqual([2, 4, 6, 8]);
 });

@@ -400,6 +400,9 @@ export class ChannelManager implements ChannelOwner {
   /** The channel's home is another gateway, and all who used it here have gone to look for it there: nothing is kept for their return. */
   movedOut(): void {
     this.home = "elsewhere";
+    // The gateway's own process stays, and is not to keep modulators for the return of those who were cut off.
+    for (const consumer of [...this.consumers])
+      if (consumer.connection === this.names.modulating) consumer.lose(new JechoError("CHANNEL_MOVED"));
     for (const channel of this.#channels()) {
       channel.demand.stopAwaiting();
       channel.history = undefined;
