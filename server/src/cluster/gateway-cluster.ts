@@ -125,19 +125,12 @@ export class GatewayCluster {
     start: number,
     end: number,
   ): boolean {
-    // It comes again: nothing of it is confirmed, and the connection ends.
-    if (!this.#interconnect.isMember) return true;
     if (!(connection instanceof RemoteClient))
       return this.edge.forward(connection, frame, message, start, end);
     if (frame.kind !== "OpenProducer" && frame.kind !== "OpenConsumer") return false;
     if (this.#members.isHomeOf(baseOf(frame.channel))) return false;
     connection.end("CHANNEL_MOVED", "another gateway is the channel's home by now");
     return true;
-  }
-
-  /** See `Edge.took`. What came while this gateway was no member is not confirmed. */
-  took(connection: ClientConnection, bytes: number): boolean {
-    return !this.#interconnect.isMember || this.edge.took(connection, bytes);
   }
 
   #moved(): void {

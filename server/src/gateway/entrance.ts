@@ -95,8 +95,8 @@ export class Entrance {
           parts.cluster?.edge.flush();
         },
         done: (connection, bytes, hasEvents) => {
-          if (!hasEvents || !this.#takesEventsOf(connection)) return;
-          if (!parts.cluster?.took(connection, bytes)) parts.confirmations.took(connection, bytes);
+          if (!hasEvents || !this.#hears(connection) || !this.#takesEventsOf(connection)) return;
+          if (!parts.cluster?.edge.took(connection, bytes)) parts.confirmations.took(connection, bytes);
         },
         failed: (connection, error) => this.#failed(connection, error),
       },
@@ -270,11 +270,21 @@ export class Entrance {
     const isRun = frame instanceof EventsFrame;
     if (isRun && frame.count > MOST_RUN_EVENTS)
       throw new JechoError("FRAME_TOO_LARGE", `a run has at most ${MOST_RUN_EVENTS} events`);
+    if (!this.#hears(connection)) return;
     const isOfProducer = isRun || frame.kind === "Position";
     if (isOfProducer && !this.#takesEventsOf(connection)) return;
     if (this.#parts.cluster?.forward(connection, frame, message, start, end)) return;
     this.#parts.dispatcher.frame(connection, frame, message, start, end);
     if (frame.kind === "Hello") this.#strangers.delete(connection);
+  }
+
+  /**
+   * Whether a connection is heard. Clients are not while the gateway is no member of its cluster: nothing of theirs is confirmed, and they say it again when they have been
+   * let go. Its own process for modulators stays, and says nothing twice.
+   */
+  #hears(connection: ClientConnection): boolean {
+    const { cluster, names } = this.#parts;
+    return cluster?.isMember !== false || connection === names.modulating;
   }
 
   #takesEventsOf(connection: ClientConnection): boolean {

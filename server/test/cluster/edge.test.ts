@@ -1,4 +1,4 @@
-import { whyNoNats } from "@jecho/e2e/nats";
+import { TestNats, whyNoNats } from "@jecho/e2e/nats";
 import {
   createGateway,
   createToken,
@@ -7,7 +7,7 @@ import {
   type GatewayOptions,
 } from "@jecho/server";
 import { ERRORS } from "@jecho/shared";
-import type { Outgoing, SharedState } from "@jecho/shared/internal";
+import { type Outgoing, PROTOCOL, type SharedState } from "@jecho/shared/internal";
 import { expect, onTestFinished, test } from "vitest";
 import { Members } from "../../src/cluster/members.ts";
 import type { GatewayClusterOptions } from "../../src/cluster/open-interconnect.ts";
@@ -184,7 +184,32 @@ test("OBJ-1, CLU-3: modulators hear of an object from its new home alone, each v
   expect(newest.stats().gateways).toBe(3);
 });
 
-test.skipIf(await whyNoNats())(
+const withoutNats = await whyNoNats();
+
+test.skipIf(withoutNats)(
+  "CLU-8: a gateway that is no member hears its own process for modulators, which does not say again what it said meanwhile",
+  async () => {
+    const nats = await TestNats.start();
+    onTestFinished(() => nats.stop());
+    let modulating = "";
+    await using gateway = await createGateway({
+      cluster: { nats: { servers: [nats.address] } },
+      modulating: (_, token) => {
+        modulating = token;
+        return { ready: Promise.resolve(), close: async () => {} };
+      },
+    });
+    using own = await RawClient.connect(gateway, false);
+    own.say({ kind: "Hello", protocol: PROTOCOL, name: "modulators", token: "", modulating });
+    await own.next("Welcome");
+    using client = await RawClient.connect(gateway);
+    await nats.kill();
+    expect(await client.closed).toMatchObject({ code: ERRORS.CHANNEL_MOVED[0] });
+    await own.isAlive();
+  },
+);
+
+test.skipIf(withoutNats)(
   "CLU-7: what clients have said to a channel's home goes out before their own gateway ends",
   async () => {
     const [one, other] = (await byNats(2)) as [GatewayClusterOptions, GatewayClusterOptions];
