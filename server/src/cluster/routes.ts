@@ -16,8 +16,10 @@ export function routeOf(frame: Frame): FrameRoute {
     case "GiveUp":
     case "Ack":
       return frame.channel;
-    case "OpenProducer":
+    // The home that asked for it feeds a modulator.
     case "OpenConsumer":
+      return frame.feed?.channel ?? baseOf(frame.channel);
+    case "OpenProducer":
     case "WantTypes":
     case "Departed":
       return baseOf(frame.channel);
