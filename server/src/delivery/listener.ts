@@ -1,4 +1,4 @@
-import { type Control, type EventsFrame, encodeControl } from "@jecho/shared/internal";
+import { type Control, type EventsFrame, encodeControl, type Position } from "@jecho/shared/internal";
 import type { Connection, QueuedChannel, Standing } from "../connections/connection.ts";
 import type { Channel } from "./channel.ts";
 import { RunQueue, type WhenFull } from "./run-queue.ts";
@@ -111,10 +111,10 @@ export class Listener {
     this.#backlog = undefined;
   }
 
-  /** Sends a message in order with the channel's events, as a producer's position. */
-  tell(message: Control): void {
-    if (this.#backlog === undefined) this.connection.send(message);
-    else this.#backlog.tell(message);
+  /** Sends a producer's position, in order with the channel's events. */
+  tell(position: Position): void {
+    if (this.#backlog === undefined) this.connection.send(position);
+    else this.#backlog.tell(position);
   }
 }
 

@@ -127,11 +127,16 @@ export class Listeners implements QueuedChannel {
     for (const listener of [...this.#all.values()]) listener.tell(position);
   }
 
-  /** Sends a message to one connection, behind the events that wait for it. @returns false where it does not listen */
-  tellOne(connection: Connection, message: Control): boolean {
-    const listener = this.#all.get(connection);
-    listener?.tell(message);
-    return listener !== undefined;
+  /** Sends a position to one connection. */
+  tellOne(connection: Connection, position: Position): void {
+    this.#all.get(connection)?.tell(position);
+  }
+
+  /** Sends a message behind the events that wait for a connection. @returns false where none do */
+  tellBehind(connection: Connection, message: Control): boolean {
+    const backlog = this.#all.get(connection)?.backlog;
+    backlog?.tell(message);
+    return backlog !== undefined;
   }
 
   /** Sends the bytes of a stamped run to all but its sender. @param process number of the process that raised it, or its raw events */

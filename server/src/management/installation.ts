@@ -1,6 +1,7 @@
 import { errorCode, JechoError, type Type } from "@jecho/shared";
 import { type Control, Few, type Instead, type Remove } from "@jecho/shared/internal";
 import type { Connection } from "../connections/connection.ts";
+import type { Channel } from "../delivery/channel.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
 import { reasonSaid, tierSaid } from "./said.ts";
 
@@ -416,11 +417,19 @@ export class GatewayInstallation {
     };
   }
 
+  /** The channels whose events it is made of: first the channel itself, then what is derived of that, for a modulator behind others. */
+  #inputs(): Channel[] {
+    const inputs: Channel[] = [];
+    for (let { parent } = this.#derived; parent !== undefined; { parent } = parent)
+      inputs.unshift(parent.channel);
+    return [this.#derived.manager.channel, ...inputs];
+  }
+
   /** Has it removed by the process that runs it, or was asked to. Where the producers have gone, that takes their last events first. */
   #leaveMaker(): void {
     const { maker, producing } = this;
     if (maker === undefined) return;
-    const { manager, parent, feeders, channel } = this.#derived;
+    const { manager, feeders, channel } = this.#derived;
     const process = maker === producing && this.consumer === undefined ? 0 : producing.process;
     // A process that was cut off may come back to the modulators that ran in its stead.
     const returns = process !== 0 && producing.isCut && manager.home === "here";
@@ -431,8 +440,9 @@ export class GatewayInstallation {
       returns,
       request: this.#request,
     };
-    const { listeners } = (parent ?? manager).channel;
-    if (process === 0 || feeders.isAt(producing) || !listeners.tellOne(maker, remove)) maker.send(remove);
+    const isOver = process !== 0 && !feeders.isAt(producing);
+    if (!isOver || !this.#inputs().some(({ listeners }) => listeners.tellBehind(maker, remove)))
+      maker.send(remove);
   }
 }
 
