@@ -3,7 +3,7 @@ import { startCutter } from "@jecho/e2e/cutter";
 import { createGateway } from "@jecho/server";
 import { describe, expect, inject, test } from "vitest";
 import { numbered, PLACES, rigAt, startPatient } from "./placement-rig.ts";
-import { Inbox, moe, PATIENT, PATIENT_GATEWAY, startRig, Tick, whenState } from "./rig.ts";
+import { EVEN, Inbox, moe, numbersOf, PATIENT, PATIENT_GATEWAY, startRig, Tick, whenState } from "./rig.ts";
 
 const QUICK = {
   backoff: { firstMs: 10, mostMs: 50 },
@@ -222,6 +222,26 @@ test("DEL-7, MOE-18: a modulator that is asked for again, as its producer comes 
   expect(await inbox.take(1)).toEqual([2]);
   expect(consumer.placements).toMatchObject([{ at: "consumer" }]);
   expect(consumer.stats.missed).toBe(0);
+});
+
+test("DEL-6: a consumer whose own process runs its modulator has not recovered all where a producer began while it was away", async () => {
+  await using rig = await rigAt("consumer");
+  await using way = await startCutter(rig.gateway.address);
+  await using session = connect(way.address, QUICK);
+  const even = { modulator: EVEN };
+  // The derived channel stays, for there is another consumer of it.
+  const there = await numbersOf(rig, "a", Tick, even);
+  const consumer = await session.channel("a", Tick).subscribe(() => {}, even);
+  const broken = whenState(consumer, "reconnecting");
+  way.part();
+  await broken;
+  const producer = await rig.session(rig.producing).channel("a", Tick).produce();
+  for (let n = 0; n < 20; n++) producer.publish({ n, note: "" });
+  await there.take(10);
+  way.join();
+  await whenState(consumer, "live");
+  expect(consumer.status.recovered).toBeUndefined();
+  await expect.poll(() => consumer.stats.missed).toBe(20);
 });
 
 test("MOE-18, MOE-21: nobody else may run modulators for others", async () => {

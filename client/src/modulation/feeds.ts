@@ -53,6 +53,9 @@ export interface FeedEvents {
   begin(installation: Installation, producer: number, source: TrackedSource, reached: number): void;
 }
 
+/** The past of a feed that is new: what its source raised before, consumers that come back may not have had. */
+const UNKNOWN: Recovery = { recovered: undefined, missing: 0 };
+
 /** The consumers that modulators are fed by which run here and not with the producer. They are no application's. */
 export class Feeds {
   readonly #events: FeedEvents;
@@ -157,12 +160,12 @@ export class Feeds {
     const feed = this.#feeds.get(feedName);
     this.#begun(feedName);
     if (feed === undefined) return;
-    feed.recovery = recovery ?? WHOLE;
+    feed.recovery = recovery ?? UNKNOWN;
     feed.opening?.resolve();
     feed.opening = undefined;
   }
 
-  /** Whether what is behind these feeds misses some of its input since it was opened again. */
+  /** Whether what is behind these feeds misses some of its input, for a consumer that comes back. */
   recoveryOf(names: readonly string[]): Recovery {
     const all = names.map(name => this.#feeds.get(name)?.recovery ?? WHOLE);
     return {
