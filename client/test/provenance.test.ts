@@ -338,6 +338,26 @@ test.each(["close", "SIGKILL"] as const)(
   },
 );
 
+test("DEL-6: of a modulator behind another, which goes on with what comes at a restarted gateway, nobody says that nothing is missing", async () => {
+  await using gateway = await startModulatingGateway();
+  await using producing = connect(gateway.address, { ...QUICK, modulators: { ...PATIENT, most: 0 } });
+  const producer = await producing.channel("a", Tick).produce({ history: { seconds: 600 } });
+  await using session = connect(gateway.address, QUICK);
+  const even = await session.channel("a", Tick).subscribe(() => {}, { modulator: EVEN, as: "even" });
+  const fours = new Inbox<number>();
+  const behind = await session
+    .channel("a#even", Tick)
+    .subscribe(({ n }) => fours.put(n), { modulator: FOURTH });
+  for (let n = 1; n <= 8; n++) producer.publish({ n, note: "" });
+  await fours.take(2);
+  await gateway.end("close");
+  for (let n = 9; n <= 16; n++) producer.publish({ n, note: "" });
+  await gateway.start();
+  await expect.poll(() => [even, behind].map(({ status }) => status.state)).toEqual(["live", "live"]);
+  expect(even.status).toMatchObject({ recovered: true, missing: 0 });
+  expect(behind.status.recovered).toBeUndefined();
+});
+
 test("PROV-7: what is modulated out of a past is its producer's, though another one has that one's number by now", async () => {
   await using gateway = await startModulatingGateway();
   await using way = await startCutter(gateway.address);

@@ -327,7 +327,8 @@ export class GatewayOpenings {
     const asked = beginningOf(channel, from, feed !== 0, since);
     const isMade = modulator !== undefined && isLacking(consumer, from, asked, sources);
     const beginning = isMade ? { ...beginningOf(channel, undefined, false), had: asked.had } : asked;
-    const { seq, had, newest, recovered, missing, unknown } = beginning;
+    const { seq, had, newest, missing } = beginning;
+    const unknown = beginning.unknown || isMadeAnew(consumer, from);
     const replays = channel.history !== undefined && (seq < channel.nextSeq || newest !== undefined);
     const replay = replays ? this.#names.newNumber() : 0;
     connection.send({
@@ -338,7 +339,7 @@ export class GatewayOpenings {
       epoch: channel.epoch,
       seq: BigInt(seq),
       replay,
-      recovered,
+      recovered: beginning.recovered && !unknown,
       missing: BigInt(missing),
       unknown,
       past: isMade,
@@ -426,6 +427,15 @@ function lasting<F extends OpenProducer | OpenConsumer>(frame: F): F {
 function behind({ history }: Channel, sources: readonly SourcePlace[]): Place | undefined {
   const seq = sources.length === 0 ? undefined : history?.log.behind(sources)?.seq;
   return seq === undefined ? undefined : { from: FROM.seq, epoch: 0, seq: BigInt(seq), at: 0, speed: 0 };
+}
+
+/**
+ * Whether a consumer comes back to a gateway that was started again, beside which its modulator runs, or may run, behind another one: there that goes
+ * on with what comes, so nobody knows what is missing.
+ */
+function isMadeAnew({ channel, derived }: GatewayConsumer, from: Place | undefined): boolean {
+  if (derived?.parent === undefined || from?.from !== FROM.resume) return false;
+  return from.epoch !== channel.epoch && derived.placements.mayBeAtGateway;
 }
 
 /** Bytes that are kept for a consumer. */

@@ -306,6 +306,13 @@ export class Placements {
     return producer;
   }
 
+  /** Whether the gateway's process for modulators runs it for anybody, or may come to: where a producer is not back yet, too. */
+  get mayBeAtGateway(): boolean {
+    for (const { state } of this.#installations.values())
+      if (state.is !== "producer" && state.is !== "consumers") return true;
+    return this.#installations.size === 0;
+  }
+
   /** Whether the connection runs it for its own producers, or was asked to. */
   isAtProducer(connection: Connection): boolean {
     return this.#installations.get(connection)?.maker === connection;
