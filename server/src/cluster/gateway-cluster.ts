@@ -127,7 +127,9 @@ export class GatewayCluster {
   ): boolean {
     if (!(connection instanceof RemoteClient))
       return this.edge.forward(connection, frame, message, start, end);
-    if (frame.kind !== "OpenProducer" && frame.kind !== "OpenConsumer") return false;
+    const opens =
+      frame.kind === "OpenProducer" || (frame.kind === "OpenConsumer" && frame.feed === undefined);
+    if (!opens) return false;
     if (this.#members.isHomeOf(baseOf(frame.channel))) return false;
     connection.end("CHANNEL_MOVED", "another gateway is the channel's home by now");
     return true;

@@ -25,7 +25,7 @@ import { retentionOf } from "../history/event-log.ts";
 import type { History } from "../history/history.ts";
 import { type Beginning, beginningOf, Replay } from "../history/replay.ts";
 import type { SharedObjects } from "../objects/shared-objects.ts";
-import type { ChannelManager } from "./channel-manager.ts";
+import { ChannelManager } from "./channel-manager.ts";
 import { type ConsumerPlace, type ConsumerTerms, GatewayConsumer } from "./consumer.ts";
 import { comparedAs, type DerivedChannel } from "./derived-channel.ts";
 import type { NameServer } from "./name-server.ts";
@@ -156,6 +156,7 @@ export class GatewayOpenings {
 
   /** Rejects with why it is not opened. */
   async openConsumer(connection: ClientConnection, frame: OpenConsumer): Promise<void> {
+    if (frame.feed !== undefined) return this.#openFeed(connection, frame, frame.feed);
     return this.#onceFetched(connection, frame, async whole => {
       this.#checkEndpoints(connection, keptBytesOf(whole));
       const name = this.#names.split(whole.channel);
@@ -173,8 +174,7 @@ export class GatewayOpenings {
     frame: OpenConsumer,
     { base, derived: name }: SplitName,
   ): Promise<void> {
-    const { modulator, feed } = frame;
-    if (feed !== undefined) return this.#openFeed(connection, frame, base, feed);
+    const { modulator } = frame;
     if (name === "" && modulator === undefined) {
       const manager = this.#names.manager(base, connection);
       const reads = manager.typeReadBy(frame.schema);
@@ -228,23 +228,19 @@ export class GatewayOpenings {
     }
   }
 
-  /** Opens a consumer that feeds modulators at this connection in the stead of a producing process. */
-  #openFeed(
-    connection: ClientConnection,
-    frame: OpenConsumer,
-    base: string,
-    { process, channel: number }: Feed,
-  ): void {
-    const manager = this.#names.find(base);
+  /** Opens a consumer that feeds modulators at this connection in the stead of a producing process. The channel may be about to move: its name may be another manager's. */
+  #openFeed(connection: ClientConnection, frame: OpenConsumer, { process, channel: number }: Feed): void {
+    this.#checkEndpoints(connection, keptBytesOf(frame));
     const channel = this.#names.channel(number);
-    const isOfBase = channel === manager?.channel || this.#names.derived(number)?.manager === manager;
+    const manager = channel?.owner;
+    const isOfBase = manager instanceof ChannelManager && manager.name === frame.channel;
     const isThere =
-      [...(manager?.producers.connections() ?? [])].some(one => one.process === process) ||
-      manager?.outlets.isAtProcess(process) === true;
-    if (manager === undefined || channel === undefined || !isOfBase || !isThere)
-      throw new JechoError("PRODUCER_GONE", `nobody feeds a modulator of ${base}`);
-    const place = { manager, channel, derived: undefined, feed: process };
-    this.#openPlain(connection, frame, place);
+      isOfBase &&
+      ([...manager.producers.connections()].some(one => one.process === process) ||
+        manager.outlets.isAtProcess(process));
+    if (channel === undefined || !isThere)
+      throw new JechoError("PRODUCER_GONE", `nobody feeds a modulator of ${frame.channel}`);
+    this.#openPlain(connection, frame, { manager, channel, derived: undefined, feed: process });
   }
 
   /**

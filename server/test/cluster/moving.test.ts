@@ -53,7 +53,7 @@ test("CLU-3: whoever has a shared object there stays until all gateways have hea
   expect(haveHeard).toBe(true);
 });
 
-test("MOE-19, CLU-3: a modulator beside a gateway is fed there or not at all, though its channel moves while it is installed", async () => {
+test("MOE-19, CLU-3: a modulator beside a gateway is fed there, though its channel is about to move while it is installed", async () => {
   const [one, other] = (await listed(2)) as [GatewayClusterOptions, GatewayClusterOptions];
   const { signing, checking } = await createTokenKeys();
   const tokens = { keys: checking };
@@ -84,7 +84,7 @@ test("MOE-19, CLU-3: a modulator beside a gateway is fed there or not at all, th
   await expect.poll(() => former.stats().gateways).toBe(2);
   const feed = { process: instead?.process as number, channel: input };
   beside.say({ kind: "OpenConsumer", request: 3, channel, schema, modulator: undefined, feed });
-  expect(await beside.next("Refused", "ConsumerOpened")).toMatchObject({ code: ERRORS.PRODUCER_GONE[0] });
+  expect((await beside.next("Refused", "ConsumerOpened")).kind).toBe("ConsumerOpened");
   await beside.isAlive();
   expect(later.stats().gateways).toBe(2);
 });
