@@ -12,7 +12,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { Members } from "../../src/cluster/members.ts";
 import type { GatewayClusterOptions } from "../../src/cluster/open-interconnect.ts";
 import { readTrunk, TO_HOME } from "../../src/cluster/trunk.ts";
-import { RawClient } from "../raw-client.ts";
+import { modulator, RawClient } from "../raw-client.ts";
 import { byNats, Joined, listed } from "./joined.ts";
 
 const { signing, checking } = await createTokenKeys();
@@ -236,3 +236,33 @@ test.skipIf(withoutNats)(
     expect(kinds().at(-1)).toBe(TO_HOME.leaves);
   },
 );
+
+test("MOE-19, CLU-3: a modulator beside a gateway is fed there, though its channel is about to move while it is installed", async () => {
+  const [one, other] = (await listed(2)) as [GatewayClusterOptions, GatewayClusterOptions];
+  let modulating = "";
+  await using former = await createGateway({
+    tokens,
+    cluster: one,
+    modulating: (_, token) => {
+      modulating = token;
+      return { ready: Promise.resolve(), close: async () => {} };
+    },
+  });
+  using beside = await RawClient.connect(former, false);
+  beside.say({ kind: "Hello", protocol: PROTOCOL, name: "", modulating });
+  await beside.next("Welcome");
+  const token = await createToken(signing, { subject: "ana", can: ["*:**"] });
+  using client = await RawClient.connect(former, token);
+  const channel = there[0] as string;
+  client.say({ kind: "OpenProducer", request: 1, channel, schema });
+  await client.next("ProducerOpened");
+  client.say({ kind: "OpenConsumer", request: 2, channel, schema, modulator });
+  const { channel: input, instead } = await beside.next("Install");
+  await using later = await createGateway({ tokens, cluster: other });
+  await expect.poll(() => former.stats().gateways).toBe(2);
+  const feed = { process: instead?.process as number, channel: input };
+  beside.say({ kind: "OpenConsumer", request: 3, channel, schema, modulator: undefined, feed });
+  expect((await beside.next("Refused", "ConsumerOpened")).kind).toBe("ConsumerOpened");
+  await beside.isAlive();
+  expect(later.stats().gateways).toBe(2);
+});

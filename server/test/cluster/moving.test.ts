@@ -1,10 +1,8 @@
-import { createGateway, createToken, createTokenKeys, lineLog } from "@jecho/server";
+import { createGateway, lineLog } from "@jecho/server";
 import { ERRORS } from "@jecho/shared";
-import { PROTOCOL } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
-import { Members } from "../../src/cluster/members.ts";
 import type { GatewayClusterOptions } from "../../src/cluster/open-interconnect.ts";
-import { modulator, RawClient } from "../raw-client.ts";
+import { RawClient } from "../raw-client.ts";
 import { listed } from "./joined.ts";
 
 const schema = new Uint8Array(0);
@@ -51,40 +49,4 @@ test("CLU-3: whoever has a shared object there stays until all gateways have hea
   expect(later.stats().gateways).toBe(2);
   expect(await client.closed).toMatchObject({ code: ERRORS.CHANNEL_MOVED[0] });
   expect(haveHeard).toBe(true);
-});
-
-test("MOE-19, CLU-3: a modulator beside a gateway is fed there, though its channel is about to move while it is installed", async () => {
-  const [one, other] = (await listed(2)) as [GatewayClusterOptions, GatewayClusterOptions];
-  const { signing, checking } = await createTokenKeys();
-  const tokens = { keys: checking };
-  let modulating = "";
-  await using former = await createGateway({
-    tokens,
-    cluster: one,
-    modulating: (_, token) => {
-      modulating = token;
-      return { ready: Promise.resolve(), close: async () => {} };
-    },
-  });
-  using beside = await RawClient.connect(former, false);
-  beside.say({ kind: "Hello", protocol: PROTOCOL, name: "", modulating });
-  await beside.next("Welcome");
-  const token = await createToken(signing, { subject: "ana", can: ["*:**"] });
-  using client = await RawClient.connect(former, token);
-  const members = new Members(0, () => {});
-  members.came(1);
-  const channel = Array.from({ length: 100 }, (_, i) => `n${i}`).find(
-    name => !members.isHomeOf(name),
-  ) as string;
-  client.say({ kind: "OpenProducer", request: 1, channel, schema });
-  await client.next("ProducerOpened");
-  client.say({ kind: "OpenConsumer", request: 2, channel, schema, modulator });
-  const { channel: input, instead } = await beside.next("Install");
-  await using later = await createGateway({ tokens, cluster: other });
-  await expect.poll(() => former.stats().gateways).toBe(2);
-  const feed = { process: instead?.process as number, channel: input };
-  beside.say({ kind: "OpenConsumer", request: 3, channel, schema, modulator: undefined, feed });
-  expect((await beside.next("Refused", "ConsumerOpened")).kind).toBe("ConsumerOpened");
-  await beside.isAlive();
-  expect(later.stats().gateways).toBe(2);
 });
