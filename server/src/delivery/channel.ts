@@ -1,4 +1,4 @@
-import type { EventsFrame, Outgoing, Position } from "@jecho/shared/internal";
+import type { EventsFrame, Outgoing, Position, SourcePlace } from "@jecho/shared/internal";
 import type { Connection } from "../connections/connection.ts";
 import type { Deadlines } from "../connections/deadlines.ts";
 import type { History } from "../history/history.ts";
@@ -131,7 +131,16 @@ export class Channel {
       this.listeners.tellOne(connection, this.#placed(position));
   }
 
-  /** The same, for its past, whose events have another channel number: in the order in which they go between the events. */
+  /** A consumer that was at these places on another channel is here now: tells its process the last positions in those raw sources that have ended. */
+  tellEndsOf(connection: Connection, places: readonly SourcePlace[]): void {
+    if (places.length === 0) return;
+    const raw = new Set(places.map(({ origin }) => origin));
+    for (const { position } of this.lanes.ends(-1))
+      if (raw.has(position.origin || position.source))
+        this.listeners.tellOne(connection, this.#placed(position));
+  }
+
+  /** The same as `tellEnds`, for its past, whose events have another channel number: in the order in which they go between the events. */
   endsBehind(seq: number, number: number): SourceEnd[] {
     const ends = Array.from(this.lanes.ends(seq), ({ seq, position }) => ({
       seq,

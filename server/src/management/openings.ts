@@ -201,12 +201,15 @@ export class GatewayOpenings {
       modulator === undefined
         ? (parent as DerivedChannel)
         : this.#derive(connection, manager, modulator, parent);
+    const isNew = !derived.placements.isJoined && manager.consumers.of(derived).length === 0;
     derived.know(frame.sources);
     const { from } = frame;
     const { epoch } = derived.channel;
-    // Unless it was at this very channel, and at this gateway.
-    if (from?.from === FROM.resume && (from.epoch !== epoch || !this.#names.isOwnEpoch(epoch)))
-      manager.unmade.endedBefore(derived);
+    // Unless it was at this very channel, and at this gateway. One that changes its modulator for another one was not.
+    const wasElsewhere = comesBack(frame)
+      ? from?.epoch !== epoch || !this.#names.isOwnEpoch(epoch)
+      : frame.sources.length > 0 && isNew;
+    if (wasElsewhere) manager.unmade.endedBefore(derived);
     const number = this.#names.newEndpoint();
     const consumer = new GatewayConsumer(number, connection, derived.place, terms, keptBytesOf(frame));
     try {
@@ -348,6 +351,7 @@ export class GatewayOpenings {
       // Not sooner: what is kept for its return alone goes with that.
       if (from?.from === FROM.resume) channel.demand.returned(consumer);
       if (had !== undefined && feed === 0) channel.tellEnds(connection, had);
+      if (from?.from !== FROM.resume && feed === 0) channel.tellEndsOf(connection, sources);
     };
     if (!replays) return listen();
     const past = new Replay(
