@@ -110,6 +110,19 @@ function raised(producer: RawProducer, source: bigint, raised: bigint): void {
   producer.say({ kind: "Position", ...at });
 }
 
+test("PROV-5: who begins while a producer is cut off is told where its source is, and misses nothing untold when that is back", async () => {
+  await using gateway = await start();
+  using healthy = await RawProducer.open(gateway, { source: 6n });
+  using away = await RawProducer.open(gateway, { source: 7n });
+  raised(away, 7n, 5n);
+  await away.isAlive();
+  await away.cut();
+  using consumer = await RawConsumer.open(gateway);
+  const derived = await healthy.installs();
+  const begins = { channel: derived, source: 7n, origin: 7n, raised: 0n, after: 5n, through: 5n };
+  await expect.poll(() => consumer.frames).toContainEqual(expect.objectContaining(begins));
+});
+
 test("PROV-5: to what is derived before a producer that was cut off is waited for no more, too", async () => {
   await using gateway = await start({ resumeWindowMs: 100 });
   using healthy = await RawProducer.open(gateway, { source: 6n });

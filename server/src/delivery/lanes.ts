@@ -268,6 +268,11 @@ export class GatewayLanes {
     for (const lane of this.#byProducer.values()) if (lane.live) yield lane;
   }
 
+  /** Sources whose producers were cut off, and may come back. */
+  *awaited(): Generator<SourceAt> {
+    for (const lane of this.#gone?.values() ?? []) if (lane.isOver && !isOverNow(lane)) yield lane;
+  }
+
   /** Sources whose producers have gone since this gateway started, even if they may come back. */
   *over(): Generator<SourceAt> {
     for (const lane of this.#gone?.values() ?? []) if (lane.seq >= 0 && lane.isOver) yield lane;

@@ -62,9 +62,10 @@ export class UnmadeSources {
     for (const at of channel.lanes.unheard(this.#begun())) channel.tellBeginning(connection, at);
   }
 
-  /** Raw sources whose events come, or are to come once their producers have all modulators: these say themselves where they are when they raise something. */
+  /** Raw sources whose events come, or are to come once their producers are back, or have all modulators: these say themselves where they are when they raise something. */
   *#begun(): Generator<SourceAt> {
     yield* this.#lanes.counting();
+    yield* this.#lanes.awaited();
     for (const producer of this.#producers.joining())
       if (producer.source !== 0n && !this.#lanes.knows(producer.source)) yield* beginningsOf(producer);
   }
