@@ -175,7 +175,7 @@ test("a handler may use its consumer from its first event on, and what came with
   const producer = await rig
     .session()
     .channel("a", Tick)
-    .produce({ history: { events: 100 } });
+    .produce({ history: { events: 1000 } });
   for (let n = 0; n < 100; n++) producer.publish({ n, note: "" });
   await producer.publishSync({ n: 100, note: "" });
   const channel = rig.session().channel("a", Tick);
