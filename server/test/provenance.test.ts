@@ -110,13 +110,19 @@ function raised(producer: RawProducer, source: bigint, raised: bigint): void {
   producer.say({ kind: "Position", ...at });
 }
 
+/** A producer that was cut off when it had raised 5 events. */
+async function cutOff(gateway: Parameters<typeof RawProducer.open>[0]): Promise<RawProducer> {
+  const producer = await RawProducer.open(gateway, { source: 7n });
+  raised(producer, 7n, 5n);
+  await producer.isAlive();
+  await producer.cut();
+  return producer;
+}
+
 test("PROV-5: who begins while a producer is cut off is told where its source is, and misses nothing untold when that is back", async () => {
   await using gateway = await start();
   using healthy = await RawProducer.open(gateway, { source: 6n });
-  using away = await RawProducer.open(gateway, { source: 7n });
-  raised(away, 7n, 5n);
-  await away.isAlive();
-  await away.cut();
+  using _away = await cutOff(gateway);
   using consumer = await RawConsumer.open(gateway);
   const derived = await healthy.installs();
   const begins = { channel: derived, source: 7n, origin: 7n, raised: 0n, after: 5n, through: 5n };
@@ -126,10 +132,7 @@ test("PROV-5: who begins while a producer is cut off is told where its source is
 test("PROV-5: to what is derived before a producer that was cut off is waited for no more, too", async () => {
   await using gateway = await start({ resumeWindowMs: 100 });
   using healthy = await RawProducer.open(gateway, { source: 6n });
-  using gone = await RawProducer.open(gateway, { source: 7n });
-  raised(gone, 7n, 5n);
-  await gone.isAlive();
-  await gone.cut();
+  using _gone = await cutOff(gateway);
   using consumer = await RawConsumer.open(gateway);
   const derived = await healthy.installs();
   const ended = { channel: derived, source: 7n, origin: 7n, raised: 5n };

@@ -99,7 +99,7 @@ export interface Installation {
   unheard: number;
   /** Number of the newest request for it at the present connection; 0 for none. */
   request: number;
-  /** That request, where it is fed over the wire: pending until that is answered; rejected with why it has ended. */
+  /** The newest request, where it is fed over the wire: pending until that is answered; rejected with why it has ended. */
   opening: PromiseWithResolvers<never> | undefined;
 }
 

@@ -346,7 +346,7 @@ export class Modulation {
       .finished()
       .then(() => (loaded.endPeriod(installation.hosted) ? this.runs.finished() : undefined))
       .then(() => {
-        // It may have been asked for anew, and have been removed again: it finishes that, too.
+        // A modulator that was asked for anew, and removed again, finishes what came for the newer request, too.
         const { leaves, leaving, request: newest } = installation;
         if (leaves && leaving === undefined && newest === request) this.#remove(installation);
       });
