@@ -114,10 +114,14 @@ period() {
     of: EVEN_NAME,
     modulator: modulator("enqueue(event) { if (event.n % 4 === 0) super.enqueue(event); }"),
   },
-  /** A filter that one consumer of a channel alone has. */
+  /** A filter that one consumer of a channel alone has, and that takes its time: behind a burst it is late. */
   third: {
     step: 3,
-    modulator: modulator("enqueue(event) { if (event.n % 3 === 0) super.enqueue(event); }"),
+    modulator: modulator(`mixed = 0;
+enqueue(event) {
+  for (let i = 0; i < 2000; i++) this.mixed = Math.imul(this.mixed ^ i, 0x9e3779b1);
+  if (event.n % 3 === 0) super.enqueue(event);
+}`),
   },
   /** A filter that nobody has had before. */
   fresh: {

@@ -169,6 +169,30 @@ export const FAULTS = {
         closes: random.next() < 0.7,
       });
     }),
+  "producer-closes-behind-a-burst": (world, random) =>
+    world.visit({ modulates: random.next() < 0.5 }, async visitor => {
+      await visitor.start();
+      return visitor.goAfter(random.pick([1000, 5000]), { flushes: false, closes: true });
+    }),
+  "producer-opened-anew-behind-a-burst": (world, random) =>
+    withOne(world, world.producers, random, async producer => {
+      await producer.nudge(random.pick([500, 2000]));
+      await producer.reopen();
+    }),
+  "modulator-changed-around-a-close": (world, random) =>
+    withOne(world, world.consumers, random, async consumer => {
+      const changes = async (): Promise<void> => {
+        await delay(random.pick([0, 0, 100, 1000]));
+        await consumer.change(random);
+      };
+      await world.visit({ modulates: random.next() < 0.5 }, async visitor => {
+        await visitor.start();
+        const changed = random.next() < 0.5 ? changes() : undefined;
+        const ended = await visitor.goAfter(random.pick([1, 200, 2000]), { flushes: false, closes: true });
+        await (changed ?? changes());
+        return ended;
+      });
+    }),
   "producer-without-service": (world, random) =>
     world.visit({ serves: false }, async visitor => {
       await visitor.start();
@@ -184,6 +208,17 @@ export const FAULTS = {
         consumer.cutter.heal();
         return stayAndGo(visitor, random);
       });
+    }),
+  "subscribed-while-producer-away": (world, random) =>
+    withOne(world, world.producers, random, async ({ cutter }) => {
+      cutter.refuses = true;
+      cutter.cut();
+      await withOne(world, world.consumers, random, async consumer => {
+        await consumer.reopen(random);
+        if (random.next() < 0.5) await consumer.change(random);
+      });
+      await delay(random.pick([0, 500, 7000]));
+      cutter.heal();
     }),
   stranger: (world, random) =>
     world.visit({ isLater: true, modulates: random.next() < 0.7 }, async visitor => {
