@@ -20,6 +20,22 @@ test("CON-3, CON-4: a client that hears nothing any more gives the connection up
   await expect.poll(() => session.status.state).toBe("live");
 });
 
+test("CON-3: a process that computes for several heartbeats keeps its connection: it did not listen meanwhile", async () => {
+  await using rig = await startRig({ heartbeatMs: 200 });
+  await using session = rig.session({ place: "here" });
+  const told = new Set<string>();
+  session.onStatus(({ state }) => told.add(state));
+  await session.ready();
+  for (let i = 0; i < 3; i++) {
+    const until = performance.now() + 700;
+    while (performance.now() < until);
+    await session.flush();
+    // Heartbeats that are due are looked at now.
+    await new Promise(resolve => setTimeout(resolve));
+  }
+  expect([...told]).toEqual(["live"]);
+});
+
 test("CON-3: a clock that is set an hour forward or back ends no connection, and hides no silence", async () => {
   await using rig = await startRig({ heartbeatMs: 200 });
   await using way = await startCutter(rig.gateway.address);

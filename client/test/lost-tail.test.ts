@@ -195,15 +195,19 @@ test("DEL-12: one that goes on behind a place is told of what came and went mean
   await expect.poll(() => after.stats.missed).toBe(10);
 });
 
-test.each([
+const CLOSES = ["is closed", "leaves with its session"] as const;
+const WHEN = ["while its connection breaks", "while it has none"] as const;
+const TAKERS = [
   ["plain", undefined],
   ["modulated", EVEN],
-])(
-  "DEL-3, DEL-11: a producer that is closed while its connection breaks sends its last events at the next one (%s)",
-  async (_, modulator) => {
+] as const;
+
+test.each(CLOSES.flatMap(how => WHEN.flatMap(when => TAKERS.map(taker => [how, when, ...taker] as const))))(
+  "DEL-3, DEL-11: a producer that %s %s sends its last events at the next one (%s)",
+  async (how, when, _, modulator) => {
     await using rig = await startRig();
     await using cutter = await startCutter(rig.gateway.address);
-    await using session = connect(cutter.address, { ...QUICK, place: "here", modulators: PATIENT });
+    await using session = connect(cutter.address, { ...QUICK, modulators: PATIENT });
     const producer = await session.channel("a", Tick).produce();
     const inbox = new Inbox<number>();
     const consumer = await rig
@@ -215,13 +219,15 @@ test.each([
     cutter.hold();
     for (const n of [4, 6, 8]) producer.publish({ n, note: "" });
     const isBroken = whenState(session, "reconnecting");
-    const closed = producer.close();
+    const close = (): Promise<void> => (how === "is closed" ? producer.close() : session.close());
+    const closed = when === "while its connection breaks" ? close() : undefined;
     // The events are out at the end of the turn.
     await new Promise(resolve => setImmediate(resolve));
     cutter.cut();
-    await isBroken;
+    // A session that was closed says nothing more.
+    if (closed === undefined || how === "is closed") await isBroken;
     cutter.release();
-    await closed;
+    await (closed ?? close());
     expect(await inbox.take(4)).toEqual([2, 4, 6, 8]);
     expect(consumer.stats.missed).toBe(0);
   },

@@ -1,4 +1,5 @@
-import { type EventInfo, type JechoError, modulatorFrom, type Session } from "@jecho/client";
+import { connect, type EventInfo, type JechoError, modulatorFrom, type Session } from "@jecho/client";
+import { startCutter } from "@jecho/e2e/cutter";
 import { createToken, createTokenKeys } from "@jecho/server";
 import { expect, test } from "vitest";
 import { Inbox, moe, type Rig, startRig, Tick, whenState } from "./rig.ts";
@@ -111,6 +112,27 @@ test("RIGHT-2: one whose token is too old comes back with a newer one, and one t
   const other = await briefly(rig);
   await expect.poll(() => other.status).toMatchObject({ state: "refused" });
   expect(other.status.error?.code).toBe("TOKEN_INVALID");
+});
+
+test("RIGHT-2, DEL-11: a session that ends while its connection is broken sends its last events with the token that it had", async () => {
+  await using rig = await startRig(gateway);
+  await using way = await startCutter(rig.gateway.address);
+  const session = connect(way.address, {
+    token: () => tokenOf("owner", ["publish:a"]),
+    backoff: { firstMs: 20, mostMs: 50 },
+  });
+  const producer = await session.channel("a", Tick).produce();
+  const inbox = new Inbox<number>();
+  const viewer = rig.session({ token: await tokenOf("ana", ["subscribe:a"]) });
+  await viewer.channel("a", Tick).subscribe(({ n }) => inbox.put(n));
+  await expect.poll(() => producer.demand.total).toBe(1);
+  way.part();
+  await whenState(session, "reconnecting");
+  producer.publish({ n: 7, note: "" });
+  const closed = session.close();
+  way.join();
+  await closed;
+  expect(await inbox.take(1)).toEqual([7]);
 });
 
 test("RIGHT-2: what a new token allows no more ends at once, and the rest goes on", async () => {

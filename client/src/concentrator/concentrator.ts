@@ -219,26 +219,31 @@ export class Concentrator {
   async close(): Promise<void> {
     const { link, questions, production } = this.#parts;
     production.close();
-    this.#production?.hold.end();
+    link.leave();
+    const { hold, raising, departures, modulation } = this.#production ?? {};
+    const until = performance.now() + LEAVING_MS;
+    // The connection that broke may be back, and then the consumers.
+    if (hold?.isHolding && raising?.owes) await this.through();
+    hold?.end();
     // However little room there is: nothing is taken later.
-    this.#production?.raising.takeAll();
+    raising?.takeAll();
     this.#drained();
     this.#stopWatching();
     if (link.isLive) {
-      await this.through();
-      await this.#production?.departures.gone();
+      await this.through(until - performance.now());
+      await departures?.gone();
     }
     link.close();
     questions.close();
-    await this.#production?.modulation.close();
+    await modulation?.close();
   }
 
   /** Resolves when what was raised so far has been through the modulators here and taken, or after 30 s. */
-  through(): Promise<void> {
+  through(limitMs = LEAVING_MS): Promise<void> {
     const { raising } = this.#production ?? {};
     if (raising === undefined) return Promise.resolve();
     return new Promise(resolve => {
-      const limit = setTimeout(resolve, LEAVING_MS);
+      const limit = setTimeout(resolve, limitMs);
       raising.whenThrough(() => {
         clearTimeout(limit);
         resolve();

@@ -10,7 +10,7 @@ const MOST_MS = 2 ** 31 - 1;
 
 /** The application's token at the gateway: shown at each new connection, and renewed while one lasts. */
 export class LinkToken {
-  readonly #isWanted: boolean;
+  #isWanted: boolean;
   readonly #timers: LinkTimers;
   /** The application is to give a token. */
   readonly #ask: () => void;
@@ -42,7 +42,12 @@ export class LinkToken {
   opened(greet: (token: string) => void): void {
     this.#greet = greet;
     if (this.#isWanted) this.#ask();
-    else this.take("");
+    else this.take(this.#text);
+  }
+
+  /** Nobody is there any more to give another one. */
+  leave(): void {
+    this.#isWanted = false;
   }
 
   /** The connection is gone. */

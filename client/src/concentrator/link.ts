@@ -240,6 +240,11 @@ export class Link {
     });
   }
 
+  /** The sessions have ended: later connections, for what is still to be sent, have the token of the last one. */
+  leave(): void {
+    this.#token.leave();
+  }
+
   close(): void {
     this.#timers.clear();
     const socket = this.#socket;
@@ -302,10 +307,11 @@ export class Link {
 
   #beat(): void {
     const socket = this.#socket;
+    const due = performance.now() + this.#heartbeatMs;
     this.#timers.after(this.#heartbeatMs, () => {
       if (socket === undefined || socket !== this.#socket) return;
-      if (performance.now() - this.#lastHeard > PATIENCE * this.#heartbeatMs)
-        return this.#drop(socket, silent());
+      // What came while this thread was busy is still unread, and nothing was asked for.
+      if (due - this.#lastHeard > PATIENCE * this.#heartbeatMs) return this.#drop(socket, silent());
       this.send({ kind: "Ping", time: performance.now() });
       this.#beat();
     });

@@ -87,6 +87,16 @@ export class Raising {
     this.#parts.outbox.together(() => this.#events.drain(this.#take));
   }
 
+  /** Whether events are still to be taken, or output: those that wait in their queues, and what a broken connection may have lost. */
+  get owes(): boolean {
+    if (!this.#events.isEmpty()) return true;
+    const { index, modulation } = this.#parts;
+    for (const endpoint of index) if (endpoint.is === "producer" && endpoint.lanes.owe) return true;
+    for (const { lanes, former } of modulation.installed)
+      for (const its of [...lanes.values(), ...former]) if (its.owe) return true;
+    return false;
+  }
+
   /** Calls back when earlier events are through the modulators here, and the gateway has them, too. */
   whenThrough(done: () => void): void {
     this.#flushes.push({ at: "raised", done });
