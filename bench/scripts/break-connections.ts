@@ -1,7 +1,7 @@
 /**
  * `node bench/scripts/break-connections.ts [SEED] [MINUTES] [TIER] [WHERE]`: a gateway, two producers, and consumers whose modulators run with
  * the consumers or with the producers (WHERE), in one process. Connections break every half second, consumers go on in new sessions, producers begin anew,
- * and others come for a moment, of which some do not answer the gateway for a while.
+ * and others come for a moment, of which some do not answer the gateway for a while, and some go behind a burst, or as their connection breaks.
  * `chaos` does the same to real processes, and takes a hundred times as long to meet what only happens here and there; its checker judges
  * here, too. TIER is that of the consumers' modulators.
  */
@@ -118,22 +118,22 @@ for (const one of producing) await one.begin();
 let isRaising = false;
 
 function raise(): void {
-  for (const { producer, source } of isRaising
-    ? [...producing, ...visiting].flatMap(({ lines }) => lines)
-    : []) {
-    const { producer: number, life, raised: n, marks } = source;
-    const isUrgent = life >= URGENT_LIFE;
-    if (isUrgent && random.next() < 0.7) continue;
-    try {
-      const event = { producer: number, life, n, first: n, count: 0, check: checkOf(number, life, n) };
-      if (isUrgent) producer.publishUrgent(event);
-      else producer.publish(event);
-      marks.push({ n, atMs: performance.now() });
-      source.raised++;
-      source.due++;
-    } catch {
-      // Its queue is full while it has no connection: the same event again, later.
-    }
+  if (!isRaising) return;
+  for (const line of [...producing, ...visiting].flatMap(({ lines }) => lines))
+    if (line.source.life < URGENT_LIFE || random.next() > 0.7) raiseOn(line);
+}
+
+function raiseOn({ producer, source }: Line): void {
+  const { producer: number, life, raised: n, marks } = source;
+  try {
+    const event = { producer: number, life, n, first: n, count: 0, check: checkOf(number, life, n) };
+    if (life >= URGENT_LIFE) producer.publishUrgent(event);
+    else producer.publish(event);
+    marks.push({ n, atMs: performance.now() });
+    source.raised++;
+    source.due++;
+  } catch {
+    // Its queue is full while it has no connection: the same event again, later.
   }
 }
 
@@ -279,8 +279,14 @@ async function visit(): Promise<void> {
   visiting.add(visitor);
   await delay(random.between(50, 1000));
   visiting.delete(visitor);
-  await visitor.flush();
-  await visitor.ready();
+  const burst = random.pick([0, 0, 30, 300]);
+  for (const line of visitor.lines) for (let i = 0; i < burst; i++) raiseOn(line);
+  const leavesAtOnce = random.next() < 0.5;
+  if (leavesAtOnce && random.next() < 0.5) cutter.cut();
+  if (!leavesAtOnce) {
+    await visitor.flush();
+    await visitor.ready();
+  }
   gone.push(...visitor.lines.map(({ source }) => source));
   await visitor.close();
   cutter.close();
