@@ -387,10 +387,11 @@ export class Account {
       if (isAnew && isTold) progress.sinceTold = undefined;
       else if (isAnew) {
         this.#verdict.restartedUntold++;
-        this.#noteOf(
-          producer,
-          life,
-          `at ${n} the count is ${count} after ${progress.count}, and nobody said why`,
+        const told =
+          progress.sinceTold === undefined ? "" : `, ${progress.sinceTold} events behind a restart`;
+        // However many notes there are: these are rare.
+        this.#notes.unshift(
+          `  producer ${producer}.${life}: at ${n} the count is ${count} after ${progress.count} at ${progress.last}${told}`,
         );
       }
       progress.count = count;
