@@ -1,6 +1,6 @@
 /**
  * `node bench/scripts/break-connections.ts [SEED] [MINUTES] [TIER] [WHERE]`: a gateway, two producers, and consumers whose modulators run with
- * the consumers or with the producers (WHERE), in one process. Connections break every half second, consumers go on in new sessions, producers begin anew,
+ * the consumers, with the producers, or beside the gateway (WHERE: consumers, producers, gateway), in one process but for the last of these. Connections break every half second, consumers go on in new sessions, producers begin anew,
  * and others come for a moment, of which some do not answer the gateway for a while, and some go behind a burst, or as their connection breaks.
  * `chaos` does the same to real processes, and takes a hundred times as long to meet what only happens here and there; its checker judges
  * here, too. TIER is that of the consumers' modulators.
@@ -11,6 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { type Consumer, connect, type EventPlace, type Producer, type Session } from "@jecho/client";
+import { startModulating } from "@jecho/client/modulating";
 import { createGateway, type GatewayOptions } from "@jecho/server";
 import { Account, add, emptyVerdict, type Judgement, type Source } from "../src/chaos/checker.ts";
 import { Cutter } from "../src/chaos/cutter.ts";
@@ -40,7 +41,11 @@ const MEANINGS: readonly MeaningName[] = ["all", "even", "counted", "gathered", 
 
 const random = new Random(Number(seed));
 const folder = await mkdtemp(join(tmpdir(), "jecho-breaks-"));
-const gatewayOptions: GatewayOptions = { ...TIMES, historyFile: join(folder, "history") };
+const gatewayOptions: GatewayOptions = {
+  ...TIMES,
+  historyFile: join(folder, "history"),
+  ...(where === "gateway" && { modulating: startModulating }),
+};
 let gateway = await createGateway(gatewayOptions);
 const { port } = gateway;
 const ways = { producer: await Cutter.start(port), consumer: await Cutter.start(port) };
