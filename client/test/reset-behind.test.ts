@@ -1,7 +1,8 @@
-import type { Modulator } from "@jecho/client";
-import { describe, expect, test } from "vitest";
+import { connect, type Modulator } from "@jecho/client";
+import { startCutter } from "@jecho/e2e/cutter";
+import { describe, expect, inject, test } from "vitest";
 import { rigAt } from "./placement-rig.ts";
-import { Inbox, moe, Tick } from "./rig.ts";
+import { Inbox, moe, numbersOf, PATIENT, Tick } from "./rig.ts";
 
 /** Takes so long for each event that it still owes most of them when their producer has long closed. */
 const slow = moe(`
@@ -26,20 +27,43 @@ describe.each(["gateway", "consumer"] as const)("modulators at the %s", at => {
       const consumers = rig.session();
       const first = new Inbox<number>();
       const through = new Inbox<number>();
-      const missed = new Inbox<number>();
       const channel = consumers.channel("a", Tick);
-      const consumer = await channel.subscribe(({ n }) => first.put(n), {
-        modulator: slow,
-        onMissed: ({ events }) => missed.put(events),
-      });
+      const consumer = await channel.subscribe(({ n }) => first.put(n), { modulator: slow });
       await channel.subscribe(({ n }) => through.put(n), { modulator: last });
       for (let n = 0; n < EVENTS; n++) producer.publish({ n, note });
       await producer.close();
       await Promise.all([first.take(1), through.take(1)]);
       await consumer.reset({ modulator });
-      let told = 0;
-      while (told + consumer.stats.events < EVENTS) for (const events of await missed.take(1)) told += events;
-      expect(told + consumer.stats.events).toBe(EVENTS);
+      await expect.poll(() => consumer.stats.events + consumer.stats.missed).toBe(EVENTS);
     },
   );
 });
+
+test.each<[string, Modulator | undefined]>([
+  ["none", undefined],
+  ["one that has been through all of it", last],
+])(
+  "MOE-8, PROV-5: who changes its modulator to %s is told what it lacks of a source that has come and gone before its process heard of it",
+  async (_, modulator) => {
+    await using rig = await rigAt("gateway", { heartbeatMs: 60_000 });
+    await using way = await startCutter(rig.gateway.address);
+    await using session = connect(way.address, { place: inject("place"), name: "late", modulators: PATIENT });
+    const consumer = await session.channel("a", Tick).subscribe(() => {}, { modulator: slow });
+    const through = await numbersOf(rig, "a", Tick, { modulator: last });
+    way.stall();
+    const producer = await rig.session(rig.producing).channel("a", Tick).produce();
+    for (let n = 0; n < EVENTS; n++) producer.publish({ n, note });
+    await producer.close();
+    await through.take(1);
+    const reset = consumer.reset({ modulator });
+    const looks = rig.session();
+    const isAsked = async (): Promise<boolean> => {
+      const [{ consumers, derived } = { consumers: 0, derived: [] }] = (await looks.overview("a")).of;
+      return modulator === undefined ? consumers === 1 : derived.some(({ consumers }) => consumers === 2);
+    };
+    await expect.poll(isAsked).toBe(true);
+    way.flow();
+    await reset;
+    await expect.poll(() => consumer.stats.events + consumer.stats.missed).toBe(EVENTS);
+  },
+);

@@ -353,6 +353,30 @@ test("PROV-5: a new consumer is told where a source is that its modulator has no
   });
 });
 
+test("MOE-8, PROV-5: who changes its modulator is told of a source that has ended, though its request does not name it", async () => {
+  await using gateway = await start();
+  using other = await RawProducer.open(gateway);
+  using first = await consumerOf(gateway, other);
+  using producer = await RawProducer.open(gateway, { source: RAW });
+  const derived = await producer.installs();
+  const made = { channel: derived, source: MADE, origin: RAW };
+  producer.say(at(producer, 0n), { ...at(producer, 0n), ...made } as Outgoing);
+  raise(producer, derived, 2, { after: 0, through: 3 });
+  await closes(producer);
+  expect(await first.next("Events")).toMatchObject({ channel: derived, count: 2 });
+  using consumer = await RawClient.connect(gateway);
+  open(consumer, {});
+  const { epoch } = await consumer.next("ConsumerOpened");
+  open(consumer, { request: 2, modulator, from: { ...resume, from: FROM.now, epoch } });
+  await consumer.next("ConsumerOpened");
+  expect(await consumer.next("Position")).toMatchObject({
+    source: MADE,
+    origin: RAW,
+    raised: 2n,
+    through: 3n,
+  });
+});
+
 /** A consumer whose modulator runs beside the gateway, for a producer of three events of which the modulator has been through the first. */
 async function besideGateway() {
   let token = "";

@@ -11,6 +11,8 @@ import type { QueuePolicy } from "./listener.ts";
 import { Listeners } from "./listeners.ts";
 import type { LaneName } from "./run-queue.ts";
 
+const MINUTE_MS = 60_000;
+
 /** Decisions that a channel leaves to its manager. */
 export interface ChannelOwner {
   /** An event's key, where only the newest event of each key matters. */
@@ -131,12 +133,11 @@ export class Channel {
       this.listeners.tellOne(connection, this.#placed(position));
   }
 
-  /** A consumer that was at these places on another channel is here now: tells its process the last positions in those raw sources that have ended. */
+  /** The same for one from another channel: of raw sources that it names, and any of the last minute. */
   tellEndsOf(connection: Connection, places: readonly SourcePlace[]): void {
-    if (places.length === 0) return;
     const raw = new Set(places.map(({ origin }) => origin));
     for (const { position } of this.lanes.ends(-1))
-      if (raw.has(position.origin || position.source))
+      if (position.agoMs < MINUTE_MS || raw.has(position.origin || position.source))
         this.listeners.tellOne(connection, this.#placed(position));
   }
 

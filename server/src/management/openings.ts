@@ -48,6 +48,11 @@ function comesBack({ from }: OpenConsumer): boolean {
   return from?.from === FROM.resume;
 }
 
+/** Whether one that is open is to have another modulator: it says its epoch. */
+function changes(from: Place | undefined): boolean {
+  return from !== undefined && from.from <= FROM.last && from.epoch !== 0;
+}
+
 /** Opens and closes the endpoints of connections. */
 export class GatewayOpenings {
   readonly #names: NameServer;
@@ -205,10 +210,10 @@ export class GatewayOpenings {
     derived.know(frame.sources);
     const { from } = frame;
     const { epoch } = derived.channel;
-    // Unless it was at this very channel, and at this gateway. One that changes its modulator for another one was not.
+    // Unless it was at this very channel and gateway. One that changes its modulator was not.
     const wasElsewhere = comesBack(frame)
       ? from?.epoch !== epoch || !this.#names.isOwnEpoch(epoch)
-      : frame.sources.length > 0 && isNew;
+      : changes(from) && isNew;
     if (wasElsewhere) manager.unmade.endedBefore(derived);
     const number = this.#names.newEndpoint();
     const consumer = new GatewayConsumer(number, connection, derived.place, terms, keptBytesOf(frame));
@@ -351,7 +356,7 @@ export class GatewayOpenings {
       // Not sooner: what is kept for its return alone goes with that.
       if (from?.from === FROM.resume) channel.demand.returned(consumer);
       if (had !== undefined && feed === 0) channel.tellEnds(connection, had);
-      if (from?.from !== FROM.resume && feed === 0) channel.tellEndsOf(connection, sources);
+      if (changes(from)) channel.tellEndsOf(connection, sources);
     };
     if (!replays) return listen();
     const past = new Replay(

@@ -45,12 +45,12 @@ export class ModulatorChanges {
 
   /** @param compared the newest derived channel that the modulator has been compared with */
   ask(consumer: ConsumerEndpoint, reset: Reset, compared = 0): void {
-    const { open } = consumer;
+    const { open, epoch, from: asked } = consumer;
     if (open === undefined) return;
     const request = this.#parts.nextRequest();
     consumer.become({ ...open, change: { reset, awaits: { request } } });
     // It has had the past that it asked for, but not the newest event of the new pair.
-    const from = consumer.from?.from === FROM.last ? consumer.from : undefined;
+    const from = { from: asked?.from === FROM.last ? FROM.last : FROM.now, epoch, seq: 0n, at: 0, speed: 0 };
     // The name stays with the old modulator's output, for those who subscribed to that.
     this.#parts.link.send(consumer.opening({ request, modulator: reset.modulator, as: "", from, compared }));
   }

@@ -250,7 +250,7 @@ export class Tracker {
     let reached = this.#of(source);
     if (origin !== undefined) {
       const isKnown = this.#hasBeenAway || this.#known.get(origin.name) !== undefined;
-      const known = reached?.origin ?? this.#knownOf(origin, through);
+      const known = reached?.origin ?? this.#knownOf(origin, through, endedBefore);
       beginAt(known, through);
       // Output of these events that has not come is lost.
       const isBroken = raised > (reached?.raised ?? (isKnown ? 0 : raised));

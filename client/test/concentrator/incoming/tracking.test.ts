@@ -345,6 +345,8 @@ test("HAND-1, DEL-12: another device does not miss what had ended when the first
   expect(ended(3n, 5_000)).toBe(50);
   const raw = new TrackedSource(4n, false);
   expect(second.place(raw, 50, raw, 50, 50, 20_000)).toBe(0);
+  const [made, before] = sourcesOf(1n << 40n, 5n);
+  expect(second.place(made, 20, before, 50, 50, 20_000)).toBe(0);
 });
 
 test("PROV-5: of a source that begins while the consumer is there, all is to be accounted for, whoever makes of it what it takes", () => {
