@@ -377,6 +377,28 @@ test("MOE-8, PROV-5: who changes its modulator is told of a source that has ende
   });
 });
 
+test.for([false, true])(
+  "SLOW-3: the first word on a source passes what waits for a process that takes nothing for now (modulated: %o)",
+  async isModulated => {
+    await using gateway = await start();
+    using other = await RawProducer.open(gateway);
+    using consumer = await RawClient.connect(gateway);
+    open(consumer, isModulated ? { modulator } : {});
+    if (isModulated) await other.installs();
+    const { channel } = await consumer.next("ConsumerOpened");
+    consumer.say({ kind: "Flow", derived: channel, ready: false });
+    await consumer.isAlive();
+    raise(other, channel, 1);
+    await other.isAlive();
+    using producer = await RawProducer.open(gateway, { source: RAW });
+    if (!isModulated) producer.say(at(producer, 0n));
+    expect(await consumer.next("Position")).toMatchObject({ source: RAW, raised: 0n });
+    expect(consumer.frames.map(({ kind }) => kind)).not.toContain("Events");
+    consumer.say({ kind: "Flow", derived: channel, ready: true });
+    await consumer.next("Events");
+  },
+);
+
 /** A consumer whose modulator runs beside the gateway, for a producer of three events of which the modulator has been through the first. */
 async function besideGateway() {
   let token = "";

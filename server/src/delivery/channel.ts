@@ -210,7 +210,7 @@ export class Channel {
 
   /** Tells a derived channel's consumers that a raw source begins behind this event, without output so far. */
   sourceBegins(from: Connection, at: SourceAt): void {
-    this.listeners.tell(this.#beginningOf(at), from);
+    this.listeners.tell(this.#beginningOf(at), from, true);
   }
 
   /** Tells a newly listening connection the same. */
@@ -239,8 +239,9 @@ export class Channel {
 
   /** Takes a producer's position in its count. */
   position(from: Connection, position: Position): void {
+    const isFirst = position.origin === 0n && !this.lanes.knows(position.source);
     const taken = this.lanes.place(position, this.nextSeq - 1, from.subject?.name ?? "");
-    this.listeners.tell(this.#placed(taken), from);
+    this.listeners.tell(this.#placed(taken), from, isFirst);
   }
 
   /** Sends output of the last events of a producer that has gone. Its position goes first, for newer listeners do not know its source. */

@@ -111,12 +111,13 @@ export class Listeners implements QueuedChannel {
     return this.#all.get(connection)?.hear(process) ?? false;
   }
 
-  /** Sends a producer's position to all but its sender, in order with the channel's events. */
-  tell(position: Position, from: Connection): void {
+  /** Sends a producer's position to all but its sender, in order with the channel's events, or first. */
+  tell(position: Position, from: Connection, isFirst = false): void {
     for (const others of [this.#lagging, this.#feeding])
       for (const listener of others ?? []) {
         if (listener.connection === from) continue;
-        listener.tell(position);
+        if (isFirst) listener.connection.send(position);
+        else listener.tell(position);
         if (listener.backlog?.queue.isLost) this.#channel.owner.cutOff(this.#channel, listener.connection);
       }
     if (this.#audience.size > 0) this.#gathering.tell(this.#audience, encodeControl(position), from);
