@@ -2,7 +2,8 @@ import { connect, type Session, type View, viewFilter } from "@jecho/client";
 import { describe, expect, test } from "vitest";
 import { openHungProducer } from "./hung-producer.ts";
 import { PATIENT_GATEWAY } from "./patient.ts";
-import { Inbox, startRig, Tick, whenLater, whenState } from "./rig.ts";
+import { rigAt } from "./placement-rig.ts";
+import { EVEN, Inbox, numbersOf, startRig, Tick, whenLater, whenState } from "./rig.ts";
 
 const numbers = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, i) => from + i);
 const EVERY_OTHER = `import { FifoModulator } from "jecho:moe";
@@ -47,6 +48,22 @@ test("HAND-1: another device goes on where the first one was: nothing lost, noth
   inherited.update({ step: 1_000_000 });
   await expect.poll(() => producer.demand.derived[0]?.objects.view).toEqual({ step: 1_000_000 });
   await second.close();
+});
+
+test("HAND-1, PROV-5: another device is told of what came and went before it was there, also where the first one had heard of no source", async () => {
+  await using rig = await rigAt("consumer");
+  const first = rig.session();
+  const even = { modulator: EVEN };
+  await first.channel("a", Tick).subscribe(() => {}, even);
+  const there = await numbersOf(rig, "a", Tick, even);
+  const { token } = await first.handover();
+  const { subscriptions } = await rig.session({ handover: token }).inheritance();
+  const producer = await rig.session(rig.producing).channel("a", Tick).produce();
+  for (let n = 0; n < 20; n++) producer.publish({ n, note: "" });
+  await there.take(10);
+  await producer.close();
+  const consumer = await subscriptions[0]?.takeOver(() => {});
+  await expect.poll(() => consumer?.stats.missed).toBe(20);
 });
 
 test("HAND-2: a subscription is handed over under the label that it has then", async () => {

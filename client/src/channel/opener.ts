@@ -170,8 +170,10 @@ export class Opener {
   }
 }
 
-/** Time since a moment of the clock, in milliseconds. Where the clock was set back behind it, since ever: more may be told as missing, and no less. */
+/**
+ * Time since a moment of the clock, in milliseconds; Infinity for none, or where the clock was set back behind it: more may be told as missing, and no less.
+ */
 function timeSince(moment: number): number {
-  const now = Date.now();
-  return moment > now ? now : now - moment;
+  const ms = Date.now() - moment;
+  return moment > 0 && ms >= 0 ? ms : Number.POSITIVE_INFINITY;
 }

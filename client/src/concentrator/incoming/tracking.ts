@@ -304,7 +304,7 @@ export class Tracker {
     return performance.now() - this.#since;
   }
 
-  /** Goes on at another device's positions. @param sinceMs how long ago that device began */
+  /** Goes on at another device's positions. @param sinceMs how long ago that device began; Infinity where nobody knows */
   inherit(places: readonly SourcePlace[], sinceMs = Number.POSITIVE_INFINITY): void {
     // Several modulators may have made events of one source: the newest comes last here.
     for (const { source, urgent, raised, origin, through } of [...places].reverse()) {
@@ -327,7 +327,8 @@ export class Tracker {
     }
     this.hasRestarted = false;
     this.#toldMakers.clear();
-    if (places.length === 0) return;
+    // A consumer without positions is a new one, unless somebody knows since when it is there.
+    if (places.length === 0 && sinceMs === Number.POSITIVE_INFINITY) return;
     this.#hasBeenAway = true;
     this.#since = performance.now() - sinceMs;
   }
