@@ -461,3 +461,26 @@ test("PROV-6: what is made of a producer that has gone comes with its source, fo
   expect(await later.next("Position")).toMatchObject(position);
   expect(await later.next("Events")).toMatchObject({ producer: producer.number, raised: 2 });
 });
+
+test("DEL-2: events that were sent for a consumer that has left do not come to one that was not told where it begins", async () => {
+  await using gateway = await start();
+  await using producer = await raising(gateway, 3);
+  await using first = await RawClient.connect(gateway);
+  open(first, {});
+  const { consumer } = await first.next("ConsumerOpened");
+  producer.say(at(producer, 3n));
+  raise(producer, producer.channel, 1, { raised: 4 });
+  await first.next("Events");
+  first.say({ kind: "CloseEndpoint", endpoint: consumer });
+  // By then its producer is told that nobody listens, and has sent more.
+  await first.isAlive();
+  await using second = await RawClient.connect(gateway);
+  open(second, {});
+  await second.next("ConsumerOpened");
+  raise(producer, producer.channel, 2, { raised: 5 });
+  producer.say(at(producer, 6n));
+  raise(producer, producer.channel, 1, { raised: 7 });
+  await producer.isAlive();
+  expect(await second.next("Events", "Position")).toMatchObject({ kind: "Position", raised: 6n });
+  expect(await second.next("Events", "Position")).toMatchObject({ raised: 7 });
+});

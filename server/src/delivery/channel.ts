@@ -260,6 +260,8 @@ export class Channel {
   fanOut(frame: EventsFrame, from: Connection, process: number): void {
     const of = this.lanes.take(frame, this.nextSeq);
     if (of === undefined) return;
+    // Who listens by now is told where it begins once the producer hears of that. Somebody waits for a synchronous event.
+    if (of.rests && !frame.isSync) return;
     frame.stamp(this.epoch, this.nextSeq);
     this.nextSeq += frame.count;
     this.bytes += frame.end - frame.start;

@@ -55,10 +55,10 @@ export interface SourceEnd {
   readonly position: Position;
 }
 
-/** The source of a run's events and, where they are derived, the raw source. */
-export type RunSource = Readonly<Pick<GatewayLane, "source" | "origin">>;
+/** The source of a run's events and, where they are derived, the raw source; and whether they were sent for listeners that have left. */
+export type RunSource = Readonly<Pick<GatewayLane, "source" | "origin" | "rests">>;
 
-const NOBODY: RunSource = { source: 0n, origin: 0n };
+const NOBODY: RunSource = { source: 0n, origin: 0n, rests: false };
 
 /** Most time by which the word on the end of a source at another gateway is late. By then consumers know the sources that were there when they began. */
 export const LATE_MS = 2000;
