@@ -310,8 +310,10 @@ export class Link {
     const due = performance.now() + this.#heartbeatMs;
     this.#timers.after(this.#heartbeatMs, () => {
       if (socket === undefined || socket !== this.#socket) return;
-      // What came while this thread was busy is still unread, and nothing was asked for.
-      if (due - this.#lastHeard > PATIENCE * this.#heartbeatMs) return this.#drop(socket, silent());
+      const now = performance.now();
+      // This thread was busy: what came meanwhile is still unread, and nothing was asked for.
+      if (now - due > this.#heartbeatMs) this.#lastHeard = now;
+      if (now - this.#lastHeard > PATIENCE * this.#heartbeatMs) return this.#drop(socket, silent());
       this.send({ kind: "Ping", time: performance.now() });
       this.#beat();
     });
