@@ -141,7 +141,7 @@ export class Channel {
         this.listeners.tellOne(connection, this.#placed(position));
   }
 
-  /** The same as `tellEnds`, for its past, whose events have another channel number: in the order in which they go between the events. */
+  /** The same as `tellEnds`, for its past, which has another channel number: in the order in which they go between the events. */
   endsBehind(seq: number, number: number): SourceEnd[] {
     const ends = Array.from(this.lanes.ends(seq), ({ seq, position }) => ({
       seq,
@@ -161,15 +161,13 @@ export class Channel {
   #demandOf(process: number, sender: Connection): { consumers: number; unheard: number } {
     const { demand, listeners } = this;
     const consumers = this.consumers - listeners.consumersAt(sender) + demand.expected(process);
-    // Every consumer that comes or goes brings us here, and hardly ever is there one of these.
     if (demand.feeds === 0) return { consumers, unheard: 0 };
     const { feeds, unheard } = listeners.feedsOn(process, sender);
     return { consumers: consumers + feeds, unheard };
   }
 
   /**
-   * Tells the senders of some processes' events, at the end of the turn, how many consumers there are elsewhere; a sender knows its
-   * own.
+   * Tells the senders of some processes' events, at the end of the turn, how many consumers there are elsewhere.
    *
    * @param processes default: the connection's own
    */
@@ -260,7 +258,7 @@ export class Channel {
   fanOut(frame: EventsFrame, from: Connection, process: number): void {
     const of = this.lanes.take(frame, this.nextSeq);
     if (of === undefined) return;
-    // Who listens by now is told where it begins once the producer hears of that. Somebody waits for a synchronous event.
+    // Who listens by now is told later where it begins. Somebody waits for a synchronous event.
     if (of.rests && !frame.isSync) return;
     frame.stamp(this.epoch, this.nextSeq);
     this.nextSeq += frame.count;

@@ -27,7 +27,7 @@ interface GatewayLane extends SourceCount {
   rests: boolean;
   /** Sequence number of the channel's newest event when this count last changed; -1 for a change at an earlier gateway. */
   seq: number;
-  /** Whether its newest events were never sent, or a gap is not told by any of them: its end then has no sequence number, and listeners only know it if told. */
+  /** Whether its newest events were never sent, or are behind a gap: its end then has no sequence number, and listeners know it if told. */
   isUnsent: boolean;
   /** Whether the producer has gone. */
   isOver: boolean;
@@ -55,7 +55,7 @@ export interface SourceEnd {
   readonly position: Position;
 }
 
-/** The source of a run's events and, where they are derived, the raw source; and whether they were sent for listeners that have left. */
+/** The source of a run's events, and of derived ones the raw source; and whether the listeners that it was sent for have left. */
 export type RunSource = Readonly<Pick<GatewayLane, "source" | "origin" | "rests">>;
 
 const NOBODY: RunSource = { source: 0n, origin: 0n, rests: false };
@@ -63,10 +63,10 @@ const NOBODY: RunSource = { source: 0n, origin: 0n, rests: false };
 /** Most time by which the word on the end of a source at another gateway is late. By then consumers know the sources that were there when they began. */
 export const LATE_MS = 2000;
 
-/** Longest time that the frame can say: 49 days. Sources that ended earlier are told as if they had ended then. */
+/** Longest time that the frame can say, 49 days, and is said of earlier ends, too. */
 const MOST_AGO_MS = 2 ** 32 - 1;
 
-/** Most lanes that are remembered after their producers have gone: a producer that comes back may send events again. */
+/** Most lanes that are remembered after their producers have gone, which may come back and send events again. */
 const MOST_REMEMBERED = 4096;
 
 /** The positions of a channel's producers in their counts, over all their connections. */

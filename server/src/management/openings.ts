@@ -43,7 +43,7 @@ const POLICIES = Object.keys(WHEN_FULL).sort(
   (a, b) => WHEN_FULL[a as WhenFull] - WHEN_FULL[b as WhenFull],
 ) as readonly WhenFull[];
 
-/** Whether a consumer was open before: it goes on with the producers that it can read, as if its connection had not broken. */
+/** Whether a consumer was open before: it goes on with the producers that it can read. */
 function comesBack({ from }: OpenConsumer): boolean {
   return from?.from === FROM.resume;
 }
