@@ -21,6 +21,8 @@ const TOO_MANY: readonly FaultName[] = [
   "modulating-host-killed",
   "handover-and-kill",
   "producer-without-service",
+  "producer-opened-anew-behind-a-burst",
+  "subscribed-while-producer-away",
   "stranger",
   "reader-of-the-past",
 ];
