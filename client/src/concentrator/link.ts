@@ -311,7 +311,7 @@ export class Link {
     this.#timers.after(this.#heartbeatMs, () => {
       if (socket === undefined || socket !== this.#socket) return;
       const now = performance.now();
-      // This thread was busy: what came meanwhile is still unread, and nothing was asked for.
+      // A thread that was busy has not read what came meanwhile, and asked for nothing.
       if (now - due > this.#heartbeatMs) this.#lastHeard = now;
       if (now - this.#lastHeard > PATIENCE * this.#heartbeatMs) return this.#drop(socket, silent());
       this.send({ kind: "Ping", time: performance.now() });

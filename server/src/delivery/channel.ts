@@ -258,8 +258,8 @@ export class Channel {
   fanOut(frame: EventsFrame, from: Connection, process: number): void {
     const of = this.lanes.take(frame, this.nextSeq);
     if (of === undefined) return;
-    // Who listens by now is told later where it begins. Somebody waits for a synchronous event.
-    if (of.rests && !frame.isSync) return;
+    // Later listeners do not know yet where it begins, but of one that has gone. A synchronous event is waited for.
+    if (of.rests && !of.isOver && !frame.isSync) return;
     frame.stamp(this.epoch, this.nextSeq);
     this.nextSeq += frame.count;
     this.bytes += frame.end - frame.start;

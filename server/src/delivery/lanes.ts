@@ -55,15 +55,15 @@ export interface SourceEnd {
   readonly position: Position;
 }
 
-/** The source of a run's events, and of derived ones the raw source; and whether the listeners that it was sent for have left. */
-export type RunSource = Readonly<Pick<GatewayLane, "source" | "origin" | "rests">>;
+/** The source of a run's events, and of derived ones the raw source; whether its listeners have left, and its producer. */
+export type RunSource = Readonly<Pick<GatewayLane, "source" | "origin" | "rests" | "isOver">>;
 
-const NOBODY: RunSource = { source: 0n, origin: 0n, rests: false };
+const NOBODY: RunSource = { source: 0n, origin: 0n, rests: false, isOver: false };
 
 /** Most time by which the word on the end of a source at another gateway is late. By then consumers know the sources that were there when they began. */
 export const LATE_MS = 2000;
 
-/** Longest time that the frame can say, 49 days, and is said of earlier ends, too. */
+/** Longest time that the frame can say, 49 days: said of earlier ends, too. */
 const MOST_AGO_MS = 2 ** 32 - 1;
 
 /** Most lanes that are remembered after their producers have gone, which may come back and send events again. */
