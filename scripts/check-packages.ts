@@ -16,7 +16,7 @@ const BUDGETS: Readonly<Record<string, number>> = {
   modulators: 4_300e3,
   client: 830e3,
   react: 40e3,
-  server: 920e3,
+  server: 790e3,
   "apps/jecho": 100e3,
   "apps/create-jecho": 30e3,
 };

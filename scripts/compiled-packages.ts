@@ -28,6 +28,8 @@ const published =
   GITHUB_REPOSITORY === undefined
     ? {}
     : { repository: { type: "git", url: `git+${GITHUB_SERVER_URL}/${GITHUB_REPOSITORY}.git` } };
+/** Face of the gateway for the benches, which are not published. */
+const forBenches = "server/src/internal.js";
 /** Manifest fields of the workspace only. */
 const left = ["private", "scripts", "devDependencies"];
 
@@ -96,8 +98,10 @@ function manifestOf(name: string): Manifest {
     if (manifest[field] !== undefined) manifest[field] = compiledFaces(manifest[field]);
   // The program that it writes is TypeScript, which an older one does not run.
   const node = name === "apps/create-jecho" ? ">=22.18" : ">=22.13";
-  const compiled = { ...manifest, ...published, name: source.name, engines: { node } };
-  return name === "server" ? withPlatforms(compiled) : compiled;
+  const compiled: Manifest = { ...manifest, ...published, name: source.name, engines: { node } };
+  if (name !== "server") return compiled;
+  const { "./internal": _, ...exports } = compiled["exports"] as Record<string, unknown>;
+  return withPlatforms({ ...compiled, exports });
 }
 
 /**
@@ -114,6 +118,7 @@ export function compilePackages(folder: string): { readonly here: string[]; read
   );
   if (status !== 0) throw error ?? new Error("the packages do not compile");
   renameCompiled(folder);
+  rmSync(join(folder, forBenches));
   for (const file of globSync(asTheyAre, { cwd: root, exclude: [ofTheRepository] })) copy(file, folder);
   // Its program is in ours.
   copy(

@@ -54,9 +54,9 @@ async function consumerOf(gateway: Gateway, producer: RawProducer): Promise<RawC
   return consumer;
 }
 
-/** It is told that a source begins: of its events, and of its urgent ones. */
-async function hearsBegin(consumer: RawClient): Promise<void> {
-  for (const urgent of [false, true])
+/** It is told that a source begins: of its events, and of its urgent ones, and where it raises its first. */
+async function hearsBegin(consumer: RawClient, lanes = [false, true, false]): Promise<void> {
+  for (const urgent of lanes)
     expect(await consumer.next("Position")).toMatchObject({ origin: RAW, raised: 0n, through: 0n, urgent });
 }
 
@@ -399,6 +399,31 @@ test.for([false, true])(
   },
 );
 
+test("PROV-5: who comes while a producer has raised nothing is told where it begins, though its modulator answers later", async () => {
+  await using gateway = await start({ installTimeoutMs: 50 });
+  using other = await RawProducer.open(gateway);
+  using producer = await RawProducer.open(gateway, { source: RAW });
+  using plain = await RawClient.connect(gateway);
+  open(plain, {});
+  await plain.next("ConsumerOpened");
+  using consumer = await RawClient.connect(gateway);
+  open(consumer, { modulator });
+  await other.installs();
+  await consumer.next("ConsumerOpened");
+  producer.say(at(producer, 0n));
+  raise(producer, producer.channel, 3);
+  await hearsBegin(consumer, [false]);
+  const derived = await producer.installs();
+  const made = { channel: derived, source: MADE, origin: RAW, after: 3n, through: 3n };
+  producer.say({ ...at(producer, 0n), ...made } as Outgoing);
+  expect(await consumer.next("Position")).toMatchObject({ source: MADE, after: 3n });
+  producer.say(at(producer, 3n));
+  producer.say(at(producer, 4n));
+  await producer.isAlive();
+  await consumer.isAlive();
+  expect(consumer.frames.map(({ kind }) => kind)).not.toContain("Position");
+});
+
 /** A consumer whose modulator runs beside the gateway, for a producer of three events of which the modulator has been through the first. */
 async function besideGateway() {
   let token = "";
@@ -425,6 +450,7 @@ async function besideGateway() {
   producer.say(at(producer, 0n));
   raise(producer, producer.channel, 3);
   await producer.isAlive();
+  await hearsBegin(consumer, [false]);
   const made = { ...at(producer, 1n), channel: derived, source: MADE, origin: RAW, through: 1n };
   beside.say(made as Outgoing);
   expect(await consumer.next("Position")).toMatchObject({ source: MADE, origin: RAW, through: 1n });

@@ -69,8 +69,13 @@ export class Intake {
     if (position.raised > Number.MAX_SAFE_INTEGER)
       throw new JechoError("FRAME_MALFORMED", "a count is beyond 2^53");
     const { channel } = manager;
-    if (position.channel === channel.number)
-      return producer?.outlet === undefined ? channel.position(connection, position) : undefined;
+    if (position.channel === channel.number) {
+      if (producer?.outlet !== undefined) return;
+      const isNews = !channel.lanes.sends(position);
+      channel.position(connection, position);
+      if (isNews) manager.unmade.speaks(connection, position);
+      return;
+    }
     if (derived?.manager !== manager) return;
     // The gateway's own process speaks for all producers in whose stead it runs modulators.
     const isOwn = position.origin === 0n || position.origin === producer?.source;

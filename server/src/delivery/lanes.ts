@@ -362,6 +362,11 @@ export class GatewayLanes {
     return this.#bySource.has(sourceName({ source, urgent: false }));
   }
 
+  /** Whether this source's events come. */
+  sends(at: Pick<SourceCount, "source" | "urgent">): boolean {
+    return this.#bySource.get(sourceName(at))?.live === true;
+  }
+
   /** Count behind which a source began here; 0 for an unknown one. */
   beganAt(source: bigint, urgent: boolean): number {
     return this.#bySource.get(sourceName({ source, urgent }))?.began ?? 0;

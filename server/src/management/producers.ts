@@ -1,4 +1,4 @@
-import { Few, type OpenProducer } from "@jecho/shared/internal";
+import { Few, type OpenProducer, type Position } from "@jecho/shared/internal";
 import type { Connection } from "../connections/connection.ts";
 import type { Channel } from "../delivery/channel.ts";
 
@@ -7,6 +7,7 @@ export interface ProducerManager {
   /** The channel's name. */
   readonly name: string;
   readonly channel: Channel;
+  readonly unmade: { speaks(connection: Connection, position: Position): void };
   removeProducer(producer: GatewayProducer): void;
 }
 

@@ -1,3 +1,4 @@
+import type { Position } from "@jecho/shared/internal";
 import type { Connection } from "../connections/connection.ts";
 import type { RunningTime } from "../connections/running-time.ts";
 import type { Channel } from "../delivery/channel.ts";
@@ -55,6 +56,13 @@ export class UnmadeSources {
     if (this.#lanes.knows(source)) return this.#lanes.returns(source, number, connection.subject?.name ?? "");
     const at = beginningsOf(producer);
     for (const { channel } of this.#derivations) for (const one of at) channel.sourceBegins(connection, one);
+  }
+
+  /** A source of which nothing came until now says where it is: it may have been silent when consumers came whose modulators begin with it later. */
+  speaks(connection: Connection, { producer, source, urgent, raised }: Position): void {
+    const at = { producer, source, urgent, raised: Number(raised) };
+    for (const { channel } of this.#derivations)
+      if (channel.lanes.unheard([at]).length > 0) channel.sourceBegins(connection, at);
   }
 
   /** A consumer listens from now on. */
