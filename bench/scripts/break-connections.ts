@@ -1,5 +1,5 @@
 /**
- * `node bench/scripts/break-connections.ts [SEED] [MINUTES] [TIER] [WHERE]`: a gateway, two producers, and consumers whose modulators run with
+ * `node bench/scripts/break-connections.ts [SEED] [MINUTES] [TIER] [WHERE] [KIND,...]`: a gateway, two producers, and consumers whose modulators run with
  * the consumers, with the producers, or beside the gateway (WHERE: consumers, producers, gateway), in one process but for the last of these. Connections break every half second, consumers go on in new sessions, producers begin anew,
  * and others come for a moment, of which some do not answer the gateway for a while, and some go behind a burst, or as their connection breaks.
  * `chaos` does the same to real processes, and takes a hundred times as long to meet what only happens here and there; its checker judges
@@ -19,6 +19,7 @@ import {
   type Channel,
   ChaosEvent,
   checkOf,
+  EVEN_NAME,
   isKept,
   MARK,
   type MeaningName,
@@ -31,7 +32,7 @@ import {
 import { Random } from "../src/chaos/random.ts";
 import { optionsOf, type Way } from "../src/chaos/way.ts";
 
-const [seed = "1", minutes = "5", tier = "hosted", where = "consumers"] = process.argv.slice(2);
+const [seed = "1", minutes = "5", tier = "hosted", where = "consumers", only = ""] = process.argv.slice(2);
 const FAULTS = 5;
 const QUIET_MS = 25_000;
 /** So short that producers come back as other ones, and that nobody waits for one that does not answer for long, too. */
@@ -60,9 +61,13 @@ const sessions: Record<string, Session> = Object.fromEntries(CHANNELS.map(name =
 interface Line {
   readonly producer: Producer<Raised>;
   readonly source: Source;
+  /** Step from one number to the next: what is published into the channel of even events is even. */
+  readonly step: number;
 }
 
 const sources: Source[] = [];
+/** Numbers of producers that publish into what is made of a channel are from here on. */
+const DIRECT = 10_000;
 
 /** A process that produces on both channels, and is another one with each life. */
 class Producing {
@@ -88,14 +93,18 @@ class Producing {
     });
     for (const channel of CHANNELS) {
       const history = isKept(channel) ? { history: { events: 1_000_000 } } : {};
-      const raised = this.#session.channel(channel, ChaosEvent);
-      const producer = (await raised.produce(history)) as Producer<Raised>;
-      for (const life of [this.#life, URGENT_LIFE + this.#life]) {
-        const counts = { due: 0, raised: 0, isOver: false, marks: [] };
-        const source = { producer: this.#number, life, channel, serves: false, ...counts };
-        this.lines.push({ producer, source });
-        sources.push(source);
-      }
+      this.#add(channel, await this.#session.channel(channel, ChaosEvent).produce(history), 1);
+      this.#add(channel, await this.#session.channel(`${channel}#${EVEN_NAME}`, ChaosEvent).produce(), 2);
+    }
+  }
+
+  #add(channel: Channel, producer: unknown, step: number): void {
+    const number = this.#number + (step === 1 ? 0 : DIRECT);
+    for (const life of [this.#life, URGENT_LIFE + this.#life]) {
+      const counts = { due: 0, raised: 0, isOver: false, marks: [] };
+      const source = { producer: number, life, channel, serves: false, ...counts };
+      this.lines.push({ producer: producer as Producer<Raised>, source, step });
+      sources.push(source);
     }
   }
 
@@ -128,15 +137,16 @@ function raise(): void {
     if (line.source.life < URGENT_LIFE || random.next() > 0.7) raiseOn(line);
 }
 
-function raiseOn({ producer, source }: Line): void {
-  const { producer: number, life, raised: n, marks } = source;
+function raiseOn({ producer, source, step }: Line): void {
+  const { producer: number, life, raised, marks } = source;
+  const n = Math.ceil(raised / step) * step;
   try {
     const event = { producer: number, life, n, first: n, count: 0, check: checkOf(number, life, n) };
     if (life >= URGENT_LIFE) producer.publishUrgent(event);
     else producer.publish(event);
     marks.push({ n, atMs: performance.now() });
-    source.raised++;
-    source.due++;
+    source.due += n + 1 - source.raised;
+    source.raised = n + 1;
   } catch {
     // Its queue is full while it has no connection: the same event again, later.
   }
@@ -222,6 +232,14 @@ class Seat {
 
   get isBehind(): boolean {
     return meaningOf(this.#meaning).of !== undefined;
+  }
+
+  /** Sources whose events it gets, or is told of. */
+  get sources(): Source[] {
+    const isEven = this.#meaning === "even" || this.#meaning === "fourth";
+    return sources.filter(
+      ({ channel, producer }) => channel === this.channel && (isEven || producer < DIRECT),
+    );
   }
 }
 
@@ -329,9 +347,10 @@ const FAULT_KINDS = {
   change: () => move(async () => random.pick(seats.filter(({ mayChange }) => mayChange)).change()),
 } satisfies Record<string, () => unknown>;
 type FaultKind = keyof typeof FAULT_KINDS;
-const KINDS = Object.keys(FAULT_KINDS) as FaultKind[];
+const KINDS = (Object.keys(FAULT_KINDS) as FaultKind[]).filter(
+  kind => only === "" || only.split(",").includes(kind),
+);
 
-const sourcesOf = (of: Channel): Source[] => sources.filter(({ channel }) => channel === of);
 const raising = setInterval(raise, 2);
 isRaising = true;
 // A modulator behind another has no past: what came before is not owed to a consumer of it that goes on without a place.
@@ -353,10 +372,13 @@ while (performance.now() < until) {
   await Promise.all(producing.map(one => one.flush()));
   // Nobody knows any more what a gateway that has ended had of producers that have gone, where no file has it.
   if (isRestarted) for (const source of gone) if (!isKept(source.channel)) source.due = 0;
+  // Nobody wants what is published into a derived channel while its consumers are not known.
+  const mayBeUnknown = isRestarted || done.some(kind => kind === "away" || kind === "silence");
+  if (mayBeUnknown) for (const source of gone) if (source.producer >= DIRECT) source.due = 0;
   const quiet = performance.now() + QUIET_MS;
-  const isOwed = (): boolean => seats.some(({ account, channel }) => account.owed(sourcesOf(channel)) > 0);
+  const isOwed = (): boolean => seats.some(({ account, sources }) => account.owed(sources) > 0);
   while (isOwed() && performance.now() < quiet) await delay(50);
-  for (const { account, channel } of seats) judge(account.close(sourcesOf(channel), true, true));
+  for (const { account, sources } of seats) judge(account.close(sources, true, true));
   isRestarted = false;
   gone.length = 0;
   if (random.next() < 0.5) await random.pick(producing).begin();

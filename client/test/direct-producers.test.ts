@@ -1,8 +1,8 @@
-import { type Consumer, connect, type Session, type as typeOf, unpack } from "@jecho/client";
+import { type Consumer, connect, type Modulator, type Session, type as typeOf, unpack } from "@jecho/client";
 import { startCutter } from "@jecho/e2e/cutter";
 import { describe, expect, test } from "vitest";
 import { PLACES, rigAt } from "./placement-rig.ts";
-import { EVEN, Inbox, moe, numbersOf, type Rig, startRig, Tick, whenState } from "./rig.ts";
+import { EVEN, Inbox, moe, numbersOf, PATIENT, type Rig, startRig, Tick, whenState } from "./rig.ts";
 
 const THIRDS = moe("enqueue(event) { if (event.n % 3 === 0) super.enqueue(event); }");
 const ALARMS = moe(`static output = { name: "Alarm", description: { level: "float64" } };
@@ -334,6 +334,73 @@ test("CHAN-9: a direct producer's broken connection loses nothing and repeats no
   expect(numbers(await plain.take(5))).toEqual([3, 4, 6, 9, 12]);
   expect(numbers(await inbox.take(4))).toEqual([3, 6, 9, 12]);
   await session.close();
+});
+
+test("CHAN-9, MOE-17: what is made in a process while the past of what feeds a modulator there comes goes through that once", async () => {
+  await using rig = await startRig();
+  await using way = await startCutter(rig.gateway.address);
+  const producing = rig.session({ modulators: { most: 0 } });
+  const base = await producing.channel("a", Tick).produce({ history: { events: 100_000 } });
+  const direct = await producing.channel("a#evens", Tick).produce();
+  const viewer = connect(way.address, { backoff: { firstMs: 20, mostMs: 100 }, modulators: PATIENT });
+  await evens(rig, new Inbox(), viewer);
+  const passed: number[] = [];
+  const consumer = await viewer
+    .channel("a#evens", Tick)
+    .subscribe(({ n }) => void passed.push(n), { modulator: THIRDS });
+  await expect.poll(() => direct.demand.total).toBeGreaterThan(0);
+  const [raised, published]: [number[], number[]] = [[], []];
+  const raiseNext = (): void => {
+    raised.push(6 * (raised.length + 1));
+    base.publish({ n: raised.at(-1) as number, note: "" });
+  };
+  const publishNext = (): void => {
+    published.push(6 * published.length + 3);
+    direct.publish({ n: published.at(-1) as number, note: "x".repeat(300) });
+  };
+  const has = (all: readonly number[]): boolean => passed.includes(all.at(-1) as number);
+  raiseNext();
+  publishNext();
+  await expect.poll(() => has(raised) && has(published)).toBe(true);
+  const interrupted = whenState(consumer, "reconnecting");
+  way.cut();
+  await interrupted;
+  for (let i = 0; i < 20_000; i++) publishNext();
+  while (!has(published)) {
+    raiseNext();
+    await new Promise(resolve => setTimeout(resolve));
+  }
+  await expect.poll(() => has(raised)).toBe(true);
+  expect(passed.filter(n => n % 2 === 0)).toEqual(raised);
+  expect(passed.filter(n => n % 2 === 1)).toEqual(published);
+  expect(consumer.stats.missed).toBe(0);
+  await viewer.close();
+});
+
+test("CHAN-9, MOE-17: what comes to be behind a modulator that outlived its derived channel is fed once, and so is what was there", async () => {
+  await using rig = await startRig({ resumeWindowMs: 50 });
+  await using way = await startCutter(rig.gateway.address);
+  const producing = rig.session({ modulators: { most: 0 } });
+  await producing.channel("a", Tick).produce();
+  const direct = await producing.channel("a#evens", Tick).produce();
+  const viewer = connect(way.address, { backoff: { firstMs: 20, mostMs: 100 }, modulators: PATIENT });
+  await evens(rig, new Inbox(), viewer);
+  const passing = async (modulator: Modulator): Promise<Inbox<number>> => {
+    const inbox = new Inbox<number>();
+    await viewer.channel("a#evens", Tick).subscribe(({ n }) => inbox.put(n), { modulator });
+    return inbox;
+  };
+  const thirds = await passing(THIRDS);
+  await expect.poll(() => direct.demand.total).toBe(2);
+  way.part();
+  await expect.poll(() => direct.demand.total).toBe(0);
+  way.join();
+  await expect.poll(() => direct.demand.total).toBe(2);
+  const all = await passing(moe("enqueue(event) { super.enqueue(event); }"));
+  await raise(direct, 3, 5, 6);
+  expect(all.all).toEqual([3, 5, 6]);
+  expect(thirds.all).toEqual([3, 6]);
+  await viewer.close();
 });
 
 test("MOE-17: behind a modulator with a type of its own one without is read by that type", async () => {

@@ -358,7 +358,9 @@ export class Account {
     isWithMore: boolean,
     isChanging: boolean,
   ): void {
-    this.#noteOf(producer, life, `${from} to ${to} again, or late`);
+    // However many notes there are: these are rare.
+    if (!isWithMore && !isChanging)
+      this.#notes.unshift(`  producer ${producer}.${life}: ${from} to ${to} again, or late`);
     let late = 0;
     for (const gap of [...gaps]) {
       const [begin, end] = [Math.max(from, gap.from), Math.min(to, gap.to)];

@@ -161,6 +161,11 @@ export function newOpening(): PromiseWithResolvers<never> {
   return opening;
 }
 
+/** Whether nobody has asked for it at the present connection, or its producing process may still come back. */
+export function isApart({ number, leaves, leaving }: Installation): boolean {
+  return number === 0 || (leaves && leaving !== undefined);
+}
+
 /** Forgets the installation's numbers, which are those of the broken connection, except its last one. */
 export function leaveConnection(installation: Installation): void {
   if (installation.number !== 0) installation.lastNumber = installation.number;

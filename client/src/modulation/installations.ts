@@ -1,6 +1,6 @@
 import { splitName } from "@jecho/shared";
 import { type Modulator, tokenOf } from "@jecho/shared/internal";
-import { type Installation, isSame } from "./installation.ts";
+import { type Installation, isApart, isSame } from "./installation.ts";
 
 /** Gateways number their channels from 1; numbers from here on are free for other names. */
 const OTHER_NUMBERS = 1 << 20;
@@ -119,9 +119,8 @@ export class Installations {
    */
   apart(sources: readonly string[], modulator: Modulator, derived: number): Installation | undefined {
     for (const installation of this) {
-      const { number, leaves, leaving } = installation;
-      const isApart = number === 0 || number === derived || (leaves && leaving !== undefined);
-      if (!isApart || !sources.includes(installation.source)) continue;
+      const isIts = isApart(installation) || installation.number === derived;
+      if (!isIts || !sources.includes(installation.source)) continue;
       if (isSame(installation.modulator, modulator)) return installation;
     }
     return undefined;
@@ -136,6 +135,12 @@ export class Installations {
   isFed(wire: string): boolean {
     for (const installation of this) if (installation.wire === wire) return true;
     return false;
+  }
+
+  /** The feed over the wire of what is behind this modulator, besides its output; undefined for none. */
+  wireBehind(makes: string): string | undefined {
+    for (const { source, wire } of this) if (source === makes && wire !== "") return wire;
+    return undefined;
   }
 
   /** Modulators with this input. */

@@ -19,6 +19,7 @@ import { environmentEvents } from "./environment-events.ts";
 import { EnvironmentLoader } from "./environment-loader.ts";
 import {
   type Installation,
+  isApart,
   leaveConnection,
   newInstallation,
   newOpening,
@@ -103,10 +104,18 @@ export class Modulation {
     // A modulator that was fed over the wire alone may be fed through the parent, too; where it is to be fed through that alone, it begins anew.
     const known = this.installed.apart(instead?.direct ? [own, source] : [own], modulator, derived);
     const isWired = instead !== undefined && (parent === undefined || instead.direct);
-    const wire = isWired ? known?.wire || this.#events.feedFor(source, instead.sources) : "";
+    // What else is behind the parent is fed by the same: it may have been named at an earlier number of the parent's channel.
+    const wire = isWired
+      ? known?.wire ||
+        (parent && this.installed.wireBehind(own)) ||
+        this.#events.feedFor(source, instead.sources)
+      : "";
     const feed = parent?.makes ?? (wire || source);
     // The feed over the wire and the parent's output are for the same modulators.
-    if (wire !== "") this.#names.alias(wire, feed, channel);
+    if (wire !== "") {
+      this.#removeOrphans(wire, [own, source]);
+      this.#names.alias(wire, feed, channel);
+    }
     const opening = wire === "" ? undefined : newOpening();
     if (known !== undefined) {
       // The installation is this request's from now on, and stays whatever becomes of an older one.
@@ -135,18 +144,35 @@ export class Modulation {
       else answer(known, known.hosted);
       return;
     }
-    const installation =
-      known ?? (await this.#installNew(feed, parent, { ...asked, wire, opening }, producer));
+    const connection = this.#connection;
+    let installation = known;
+    try {
+      installation ??= await this.#installNew(feed, parent, { ...asked, wire, opening }, producer);
+    } catch (error) {
+      this.#unfed(wire);
+      throw error;
+    }
     const fed = this.#events.onFeed(wire, instead as Instead, channel);
     try {
       await Promise.race([opening.promise, fed]);
     } catch (error) {
-      if (installation.opening === opening) this.#remove(installation);
+      // Where the connection broke, one that was there before stays, as others do.
+      const stays = known !== undefined && connection !== this.#connection;
+      if (installation.opening === opening && !stays) this.#remove(installation);
       throw error;
     } finally {
       if (installation.opening === opening) installation.opening = undefined;
     }
     answer(installation, installation.hosted);
+  }
+
+  /** Removes modulators that this feed would give the output of another parent than they had: what they made of the former one's comes again. The feed stays. */
+  #removeOrphans(wire: string, sources: readonly string[]): void {
+    for (const installation of [...this.installed.fedBy(wire)]) {
+      if (!isApart(installation) || sources.includes(installation.source)) continue;
+      installation.wire = "";
+      this.#remove(installation);
+    }
   }
 
   /** Resources used by the modulators that run here for all consumers. */

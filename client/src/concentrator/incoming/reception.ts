@@ -224,7 +224,7 @@ export class Reception {
     // Feeds of modulators get it in another way.
     const takers = consumers.filter(({ isApplications }) => isApplications);
     if (handled !== undefined) this.#synchronous.deliver(frame, takers, handled);
-    for (const entry of replaying) this.#handLater(entry, frame, lane);
+    for (const entry of replaying) if (entry.isApplications) this.#handLater(entry, frame, lane);
     for (const entry of route?.coming ?? NOBODY)
       this.#later(entry, frame, lane, copy => this.#handTo(entry, copy, lane, 0));
     // All sources are named first, for one message may carry the run for several consumers.
