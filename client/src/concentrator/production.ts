@@ -66,9 +66,9 @@ export const createProduction: CreateProduction = ({
     schemaOf,
     onNeeds: base => delegates.tellNeeds(base),
     feedFor: (source, places) => feeds.nameFor(source, places),
-    onFeed: (name, { process, base, producers, sources }, channel) => {
+    onFeed: (name, { process, base, producers, sources }, channel, isBeside) => {
       const isOwn = producers.some(number => index.producerOf(number) !== undefined);
-      return feeds.open(name, base, { process, channel }, isOwn, sources);
+      return feeds.open(name, base, { process, channel }, isOwn, sources, isBeside);
     },
     onUnfed: name => feeds.close(name),
     onCall: (base, name, values) => delegates.called(base, name, values),

@@ -32,6 +32,8 @@ interface Feed {
   readonly base: string;
   /** Whether this very process raises the events, which then do not come over the wire. */
   readonly isOwn: boolean;
+  /** Whether it is fed here, too, with what a modulator in this process makes: of that nothing comes over the wire. */
+  isBeside: boolean;
   /** Whether the feed's past was complete when it was opened again, and how much was missing. */
   recovery: Recovery;
   opening: PromiseWithResolvers<void> | undefined;
@@ -110,6 +112,7 @@ export class Feeds {
    *
    * @param name as the modulators know it
    * @param sources how far what was made before accounts for what it is fed with: it goes on there
+   * @param isBeside whether the modulator that makes the channel runs here
    *
    * @throws JechoError `PRODUCER_GONE`, or what else the gateway refuses it with
    */
@@ -119,6 +122,7 @@ export class Feeds {
     feed: FeedTable,
     isOwn: boolean,
     sources: readonly SourcePlace[],
+    isBeside: boolean,
   ): Promise<void> {
     let known = this.#feeds.get(name);
     if (known === undefined) {
@@ -126,9 +130,10 @@ export class Feeds {
       const tracker = new Tracker(sources.length === 0 ? this.#hadOf(base) : undefined);
       tracker.inherit(sources);
       const entry = this.#newEntry(base, name, feed, tracker);
-      known = { entry, base, isOwn, recovery: WHOLE, opening: undefined, met: new Map() };
+      known = { entry, base, isOwn, isBeside, recovery: WHOLE, opening: undefined, met: new Map() };
       this.#feeds.set(name, known);
     }
+    known.isBeside = isBeside;
     if (known.entry.state.is === "gone") {
       const { tracker } = known.entry;
       tracker.away();
@@ -218,7 +223,7 @@ export class Feeds {
     missing: number,
   ): void {
     const { feedName } = entry;
-    if (!this.#feeds.has(feedName)) return;
+    if (!this.#takes(feedName, counting)) return;
     // Consumers may have what another modulator made of a feed's past, or at an earlier gateway.
     const isAgain = entry.open?.is === "replaying" || frame.epoch !== entry.open?.epoch;
     const run = first > 0 ? sliceRun(frame, first) : isAgain ? frame.copy() : frame;
@@ -241,6 +246,12 @@ export class Feeds {
     if (!isSound || !this.#modulation.runs.enqueue(feedName, run, of, tag)) this.#synchronous.settle(tag);
   }
 
+  /** Whether this feed is there, and for events of this source: the past has those, too, that were made here. */
+  #takes(feedName: string, of: Counting | undefined): boolean {
+    const feed = this.#feeds.get(feedName);
+    return feed !== undefined && !(feed.isBeside && of?.origin !== undefined);
+  }
+
   /** Input of modulators here was dropped: so the output made of it is missing. */
   #dropped(feedName: string, events: number): void {
     for (const { number } of this.#modulation.installed.madeOf(feedName).keys())
@@ -249,7 +260,7 @@ export class Feeds {
 
   /** See `InputTaker.placed`. A modulator that is less far than the place's stretch lacks what is before that, whatever the feed has had. */
   #placed(feedName: string, at: CountedPlace, missing: number): void {
-    if (!this.#feeds.has(feedName)) return;
+    if (!this.#takes(feedName, at.of)) return;
     const of = stretchOf(at, missing);
     this.#begin(feedName, at.producer, of.source as TrackedSource, of.through - missing, of.through);
     this.#modulation.runs.pass(feedName, of);

@@ -44,8 +44,12 @@ export interface ModulationEvents {
   onState(base: string, state: StateOfReaders): void;
   /** Name of the feed, from `source`, for a modulator that goes on at these places. */
   feedFor(source: string, places: readonly SourcePlace[]): string;
-  /** Resolves when a modulator in another process's stead is fed. Rejects with why it is not. */
-  onFeed(name: string, instead: Instead, channel: number): Promise<void>;
+  /**
+   * Resolves when a modulator in another process's stead is fed. Rejects with why it is not.
+   *
+   * @param isBeside whether a modulator that runs here feeds it, too
+   */
+  onFeed(name: string, instead: Instead, channel: number, isBeside: boolean): Promise<void>;
   /** Called when no modulator is fed by this any more. */
   onUnfed(name: string): void;
   /** The schema of the type with this token; undefined where unknown. */

@@ -152,7 +152,7 @@ export class Modulation {
       this.#unfed(wire);
       throw error;
     }
-    const fed = this.#events.onFeed(wire, instead as Instead, channel);
+    const fed = this.#events.onFeed(wire, instead as Instead, channel, parent !== undefined);
     try {
       await Promise.race([opening.promise, fed]);
     } catch (error) {

@@ -33,7 +33,7 @@ test("PROV-2: a position that a feed is told accounts for its own stretch, and f
   );
   modulation.install(installOf({ source: SOURCE }), undefined);
   await expect.poll(() => [...modulation.installed].length).toBe(1);
-  void feeds.open("3@a", "a", { process: 3, channel: 1 }, false, []).catch(none);
+  void feeds.open("3@a", "a", { process: 3, channel: 1 }, false, [], false).catch(none);
   const feed = entries[0] as ConsumerEndpoint;
   const source = { id: 7n, urgent: false, name: "7" } as TrackedSource;
   const origin = { id: 8n, urgent: false, name: "8" } as TrackedSource;
@@ -44,6 +44,11 @@ test("PROV-2: a position that a feed is told accounts for its own stretch, and f
     [origin, 10, 12],
     [origin, 15, 15],
   ]);
+  // CHAN-9: what another modulator here makes does not come over the wire, too.
+  void feeds.open("3@a", "a", { process: 3, channel: 1 }, false, [], true).catch(none);
+  feed.taker?.placed({ ...at, through: 20, of: { source, origin } }, 0);
+  feed.taker?.placed({ ...at, raised: 25, of: { source: origin, origin: undefined } }, 0);
+  expect(seen.slice(2).map(({ after, through }) => [after, through])).toEqual([[25, 25]]);
   feeds.close("3@a");
   await modulation.close();
 });
@@ -53,7 +58,7 @@ test("PROV-2: modulators that outlive the refusal of their feed go on behind wha
   let feeds: Feeds | undefined;
   const modulation = modulationIn(events => new ModulatorEnvironment({ trusted: [SOURCE] }, events), {
     onFeed: async (name, { base, process, sources }, channel) =>
-      feeds?.open(name, base, { process, channel }, false, sources),
+      feeds?.open(name, base, { process, channel }, false, sources, false),
     onUnfed: name => feeds?.close(name),
   });
   const events = { isConsumed: () => true, close: none, dropped: none, met: none, begin: none };
