@@ -206,9 +206,13 @@ export class Channel {
     return { ...position, channel: this.number, process, by };
   }
 
-  /** Tells a derived channel's consumers that a raw source begins behind this event, without output so far. */
-  sourceBegins(from: Connection, at: SourceAt): void {
-    this.listeners.tell(this.#beginningOf(at), from, true);
+  /**
+   * Tells a derived channel's consumers that a raw source begins behind this event, without output so far.
+   *
+   * @param isFirst whether nothing of that source can wait for anybody
+   */
+  sourceBegins(from: Connection, at: SourceAt, isFirst: boolean): void {
+    this.listeners.tell(this.#beginningOf(at), from, isFirst);
   }
 
   /** Tells a newly listening connection the same. */

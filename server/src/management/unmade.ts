@@ -55,14 +55,15 @@ export class UnmadeSources {
     if (source === 0n) return;
     if (this.#lanes.knows(source)) return this.#lanes.returns(source, number, connection.subject?.name ?? "");
     const at = beginningsOf(producer);
-    for (const { channel } of this.#derivations) for (const one of at) channel.sourceBegins(connection, one);
+    for (const { channel } of this.#derivations)
+      for (const one of at) channel.sourceBegins(connection, one, true);
   }
 
   /** A source of which nothing came until now says where it is: it may have been silent when consumers came whose modulators begin with it later. */
   speaks(connection: Connection, { producer, source, urgent, raised }: Position): void {
     const at = { producer, source, urgent, raised: Number(raised) };
     for (const { channel } of this.#derivations)
-      if (channel.lanes.unheard([at]).length > 0) channel.sourceBegins(connection, at);
+      if (channel.lanes.unheard([at]).length > 0) channel.sourceBegins(connection, at, false);
   }
 
   /** A consumer listens from now on. */
