@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Gateway, GatewayOptions } from "@jecho/server";
+import { ERRORS } from "@jecho/shared";
 import { FROM, type OpenConsumer, type Outgoing, PROTOCOL } from "@jecho/shared/internal";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { RawProducer, schema, start } from "./installing-rig.ts";
@@ -422,6 +423,30 @@ test("PROV-5: who comes while a producer has raised nothing is told where it beg
   await producer.isAlive();
   await consumer.isAlive();
   expect(consumer.frames.map(({ kind }) => kind)).not.toContain("Position");
+});
+
+test("PROV-5, CHAN-9: consumers behind a derived channel are told where a source begins that is published into it, then and when they come", async () => {
+  await using gateway = await start();
+  using other = await RawProducer.open(gateway);
+  using between = await RawClient.connect(gateway);
+  open(between, { modulator, as: "x" });
+  const derived = await other.installs();
+  await between.next("ConsumerOpened");
+  using consumer = await RawClient.connect(gateway);
+  const behind = { channel: "a#x", modulator: { ...modulator, key: "behind" } };
+  open(consumer, behind);
+  await other.installs();
+  await consumer.next("ConsumerOpened");
+  using direct = await RawProducer.open(gateway, { source: RAW, channel: "a#x" });
+  await direct.refuses(ERRORS.SERVICE_MISSING[0]);
+  direct.say({ ...at(direct, 0n), channel: derived } as Outgoing);
+  raise(direct, derived, 3);
+  await hearsBegin(consumer, [false]);
+  expect(await between.next("Events")).toMatchObject({ channel: derived, count: 3 });
+  using later = await RawClient.connect(gateway);
+  open(later, behind);
+  await later.next("ConsumerOpened");
+  expect(await later.next("Position")).toMatchObject({ source: RAW, origin: RAW, raised: 0n, through: 3n });
 });
 
 /** A consumer whose modulator runs beside the gateway, for a producer of three events of which the modulator has been through the first. */

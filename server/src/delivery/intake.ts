@@ -81,7 +81,10 @@ export class Intake {
     const isOwn = position.origin === 0n || position.origin === producer?.source;
     if (!isOwn && connection !== this.#names.modulating)
       throw new JechoError("FRAME_UNEXPECTED", "a position in what is made of another producer's events");
+    const { lanes } = derived.channel;
+    const isNews = position.origin === 0n && !lanes.sends(position);
     derived.channel.position(connection, position);
+    if (isNews) manager.unmade.speaks(connection, position, derived.behind());
   }
 
   /** Takes output that was made in another process than the producer's. */

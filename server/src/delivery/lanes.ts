@@ -268,6 +268,11 @@ export class GatewayLanes {
     for (const lane of this.#byProducer.values()) if (lane.live) yield lane;
   }
 
+  /** For a derived channel: the sources that producers publish into it, and whose events come. */
+  *published(): Generator<SourceAt> {
+    for (const lane of this.#byProducer.values()) if (lane.live && lane.origin === 0n) yield lane;
+  }
+
   /** Sources whose producers were cut off, and may come back. */
   *awaited(): Generator<SourceAt> {
     for (const lane of this.#gone?.values() ?? []) if (lane.isOver && !isOverNow(lane)) yield lane;

@@ -113,6 +113,14 @@ export class DerivedChannel {
     return new Producers([this.feeders, ...direct.map(({ sending }) => sending)]);
   }
 
+  /** All that is derived from it, also behind others. */
+  *behind(): Generator<DerivedChannel> {
+    for (const child of this.children.values()) {
+      yield child;
+      yield* child.behind();
+    }
+  }
+
   /** Whether this process publishes into the derived channel directly. */
   isDirectAt(connection: Connection): boolean {
     for (const { sending } of this.outlets) if (sending.isAt(connection)) return true;

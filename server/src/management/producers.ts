@@ -7,7 +7,13 @@ export interface ProducerManager {
   /** The channel's name. */
   readonly name: string;
   readonly channel: Channel;
-  readonly unmade: { speaks(connection: Connection, position: Position): void };
+  readonly unmade: {
+    speaks(
+      connection: Connection,
+      position: Position,
+      derived?: Iterable<{ readonly channel: Channel }>,
+    ): void;
+  };
   removeProducer(producer: GatewayProducer): void;
 }
 

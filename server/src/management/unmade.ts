@@ -8,6 +8,7 @@ import type { GatewayProducer, Producers } from "./producers.ts";
 /** The part of a derived channel that is used here. */
 interface Derived {
   readonly channel: Channel;
+  readonly parent: Derived | undefined;
   readonly placements: {
     hasPlace(producing: Connection): boolean;
     isElsewhere(producing: Connection): boolean;
@@ -59,24 +60,35 @@ export class UnmadeSources {
       for (const one of at) channel.sourceBegins(connection, one, true);
   }
 
-  /** A source of which nothing came until now says where it is: it may have been silent when consumers came whose modulators begin with it later. */
-  speaks(connection: Connection, { producer, source, urgent, raised }: Position): void {
+  /**
+   * A source of which nothing came until now says where it is: it may have been silent when consumers came whose modulators begin with it later.
+   *
+   * @param derived what is made of it: by default what is derived from the channel
+   */
+  speaks(
+    connection: Connection,
+    { producer, source, urgent, raised }: Position,
+    derived: Iterable<Pick<Derived, "channel">> = this.#derivations,
+  ): void {
     const at = { producer, source, urgent, raised: Number(raised) };
-    for (const { channel } of this.#derivations)
+    for (const { channel } of derived)
       if (channel.lanes.unheard([at]).length > 0) channel.sourceBegins(connection, at, false);
   }
 
   /** A consumer listens from now on. */
-  tell({ channel }: Derived, connection: Connection): void {
-    for (const at of channel.lanes.unheard(this.#begun())) channel.tellBeginning(connection, at);
+  tell(derived: Derived, connection: Connection): void {
+    const { channel } = derived;
+    for (const at of channel.lanes.unheard(this.#begun(derived))) channel.tellBeginning(connection, at);
   }
 
   /** Raw sources whose events come, or are to come once their producers are back, or have all modulators: these say themselves where they are when they raise something. */
-  *#begun(): Generator<SourceAt> {
+  *#begun({ parent }: Derived): Generator<SourceAt> {
     yield* this.#lanes.counting();
     yield* this.#lanes.awaited();
     for (const producer of this.#producers.joining())
       if (producer.source !== 0n && !this.#lanes.knows(producer.source)) yield* beginningsOf(producer);
+    for (let between = parent; between !== undefined; between = between.parent)
+      yield* between.channel.lanes.published();
   }
 
   /** A producer has gone: what nothing accounts for in time is told. Who runs a modulator in its stead takes as long as it needs. */
