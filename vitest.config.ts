@@ -47,7 +47,7 @@ const MODULATORS =
 const STANDARD = "modulators/test/standard/*.test.ts";
 /** Only where there is a wall. */
 const WALLED = "modulators/test/hostile-*.test.ts";
-/** Those some of whose modulators are compiled: in the others all are hosted. */
+/** Suites some of whose modulators are compiled: in the others all are hosted. */
 const COMPILED = [
   "modulators/test/{intercepts,typed-events,authoring,conformance,provenance,rate,versions}.test.ts",
   "modulators/test/hostile-{values,declared}.test.ts",

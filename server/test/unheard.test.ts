@@ -55,7 +55,7 @@ async function consumerOf(gateway: Gateway, producer: RawProducer): Promise<RawC
   return consumer;
 }
 
-/** It is told that a source begins: of its events, and of its urgent ones, and where it raises its first. */
+/** A consumer is told that a source begins: of its events, of its urgent ones, and again where it raises its first. */
 async function hearsBegin(consumer: RawClient, lanes = [false, true, false]): Promise<void> {
   for (const urgent of lanes)
     expect(await consumer.next("Position")).toMatchObject({ origin: RAW, raised: 0n, through: 0n, urgent });

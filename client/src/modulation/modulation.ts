@@ -104,7 +104,7 @@ export class Modulation {
     // A modulator that was fed over the wire alone may be fed through the parent, too; where it is to be fed through that alone, it begins anew.
     const known = this.installed.apart(instead?.direct ? [own, source] : [own], modulator, derived);
     const isWired = instead !== undefined && (parent === undefined || instead.direct);
-    // What else is behind the parent is fed by the same: it may have been named at an earlier number of the parent's channel.
+    // One feed is for all that is behind the parent, also where it was named at an earlier number of the parent's channel.
     const wire = isWired
       ? known?.wire ||
         (parent && this.installed.wireBehind(own)) ||

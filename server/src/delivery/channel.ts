@@ -239,11 +239,14 @@ export class Channel {
     return true;
   }
 
-  /** Takes a producer's position in its count. */
-  position(from: Connection, position: Position): void {
-    const isFirst = position.origin === 0n && !this.lanes.knows(position.source);
+  /** Takes a producer's position in its count. @returns whether that is of a raw source whose events did not come until now */
+  position(from: Connection, position: Position): boolean {
+    const isRaw = position.origin === 0n;
+    const isFirst = isRaw && !this.lanes.knows(position.source);
+    const wasSilent = isRaw && !this.lanes.sends(position);
     const taken = this.lanes.place(position, this.nextSeq - 1, from.subject?.name ?? "");
     this.listeners.tell(this.#placed(taken), from, isFirst);
+    return wasSilent;
   }
 
   /** Sends output of the last events of a producer that has gone. Its position goes first, for newer listeners do not know its source. */

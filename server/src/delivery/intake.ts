@@ -71,9 +71,7 @@ export class Intake {
     const { channel } = manager;
     if (position.channel === channel.number) {
       if (producer?.outlet !== undefined) return;
-      const isNews = !channel.lanes.sends(position);
-      channel.position(connection, position);
-      if (isNews) manager.unmade.speaks(connection, position);
+      if (channel.position(connection, position)) manager.unmade.speaks(connection, position);
       return;
     }
     if (derived?.manager !== manager) return;
@@ -81,10 +79,8 @@ export class Intake {
     const isOwn = position.origin === 0n || position.origin === producer?.source;
     if (!isOwn && connection !== this.#names.modulating)
       throw new JechoError("FRAME_UNEXPECTED", "a position in what is made of another producer's events");
-    const { lanes } = derived.channel;
-    const isNews = position.origin === 0n && !lanes.sends(position);
-    derived.channel.position(connection, position);
-    if (isNews) manager.unmade.speaks(connection, position, derived.behind());
+    if (derived.channel.position(connection, position))
+      manager.unmade.speaks(connection, position, derived.behind());
   }
 
   /** Takes output that was made in another process than the producer's. */
