@@ -1,38 +1,15 @@
 import type { Value } from "@jecho/modulators";
-import type { Declared, Environment, TierEvents } from "@jecho/modulators/internal";
-import { JechoError } from "@jecho/shared";
-import {
-  type EventsFrame,
-  type Install,
-  type Instead,
-  type Modulator,
-  type ModulatorUse,
-  type ObjectUpdate,
-  type Outgoing,
-  type Remove,
-  refusal,
-  tokenOf,
-} from "@jecho/shared/internal";
-import type { ConsumerEndpoint, ProducerEndpoint } from "../concentrator/endpoints/endpoint.ts";
+import type { Environment, TierEvents } from "@jecho/modulators/internal";
+import type { EventsFrame, ModulatorUse, ObjectUpdate, Remove } from "@jecho/shared/internal";
 import type { DerivedDemand } from "../producer/demand.ts";
 import { environmentEvents } from "./environment-events.ts";
 import { EnvironmentLoader } from "./environment-loader.ts";
-import {
-  type Installation,
-  isApart,
-  leaveConnection,
-  newInstallation,
-  newOpening,
-  withStates,
-} from "./installation.ts";
+import { type Installation, leaveConnection } from "./installation.ts";
 import { Installations } from "./installations.ts";
+import { Installing } from "./installing.ts";
 import type { ModulationEvents } from "./modulation-events.ts";
 import { Runs } from "./runs.ts";
 
-const NONE = new Uint8Array(0);
-const NO_UPDATES: ReadonlyMap<string, ObjectUpdate> = new Map();
-/** For a modulator that makes one consumer's past: it runs in no process's stead. */
-const NO_PROCESS = { process: -1, own: true, producers: [] };
 /** Time that modulators in another process's stead are kept over a broken connection. */
 const APART_MS = 30_000;
 
@@ -45,16 +22,10 @@ export class Modulation {
   readonly #names = this.installed.names;
   /** Their input and output. */
   readonly runs: Runs;
-  readonly #most: number;
+  /** Puts them in. */
+  readonly installing: Installing;
   /** Base channels, as `Concerned.callers` has them. */
   readonly #callers = new Map<number, string>();
-  /** Requests of installations under way, by derived channel and process. */
-  readonly #installing = new Map<string, Pick<Install, "request">>();
-  /** The newest updates since the request of each installation that is being prepared, by shared object and whether they bring a state. */
-  readonly #preparing = new Set<Map<string, ObjectUpdate>>();
-  /** Counts connections that broke. */
-  #connection = 0;
-  #nextHosted = 1;
 
   /** @param most most modulators for this process's own producers */
   constructor(
@@ -62,117 +33,21 @@ export class Modulation {
     most: number,
     events: ModulationEvents,
   ) {
-    this.#most = most;
     this.#events = events;
     this.runs = new Runs(this.installed, events);
     const { installed, runs } = this;
+    const callers = this.#callers;
     const forget = (installation: Installation): void => this.#forget(installation);
-    this.#environment = new EnvironmentLoader(
-      () => createEnvironment(environmentEvents({ installed, runs, events, callers: this.#callers, forget })),
-      environment => runs.begin(environment),
+    const environment = new EnvironmentLoader(
+      () => createEnvironment(environmentEvents({ installed, runs, events, callers, forget })),
+      loaded => runs.begin(loaded),
     );
-  }
-
-  /** @param producer a producer of the channel, with its offers to modulators */
-  install(install: Install, producer: ProducerEndpoint | undefined): void {
-    const { request, derived } = install;
-    const connection = this.#connection;
-    const say = (answer: Outgoing): void => {
-      // At another connection this number is another request's.
-      if (connection === this.#connection) this.#events.onAnswer(answer);
-    };
-    const answer = ({ schema = NONE, needs, reads = NONE }: Declared, hosted: number): void => {
-      const { tier = "", why: tierWhy = "" } = this.#environment.loaded?.placementOf(hosted) ?? {};
-      say({ kind: "Installed", request, derived, schema, needs, reads, tier, tierWhy });
-    };
-    this.#install(install, producer, answer).catch((error: unknown) => say(refusal(request, error)));
-  }
-
-  /** @throws JechoError why it is not */
-  async #install(
-    { request, channel, derived, modulator, instead, behind, by }: Install,
-    producer: ProducerEndpoint | undefined,
-    answer: (declared: Declared, hosted: number) => void,
-  ): Promise<void> {
-    const process = instead?.process ?? 0;
-    if (modulator === undefined || (producer === undefined && instead === undefined))
-      throw new JechoError("MODULATORS_NOT_SERVED", "there is no producer of this channel here");
-    const parent = this.installed.ofNumber(channel, process);
-    const source =
-      instead === undefined ? (producer as ProducerEndpoint).channel : `${process}@${instead.input}`;
-    const own = parent?.makes ?? source;
-    // A modulator that was fed over the wire alone may be fed through the parent, too; where it is to be fed through that alone, it begins anew.
-    const known = this.installed.apart(instead?.direct ? [own, source] : [own], modulator, derived);
-    const isWired = instead !== undefined && (parent === undefined || instead.direct);
-    // One feed is for all that is behind the parent, also where it was named at an earlier number of the parent's channel.
-    const wire = isWired
-      ? known?.wire ||
-        (parent && this.installed.wireBehind(own)) ||
-        this.#events.feedFor(source, instead.sources)
-      : "";
-    const feed = parent?.makes ?? (wire || source);
-    // The feed over the wire and the parent's output are for the same modulators.
-    if (wire !== "") {
-      this.#removeOrphans(wire, [own, source]);
-      this.#names.alias(wire, feed, channel);
-    }
-    const opening = wire === "" ? undefined : newOpening();
-    if (known !== undefined) {
-      // The installation is this request's from now on, and stays whatever becomes of an older one.
-      known.request = request;
-      known.opening = opening;
-      known.number = derived;
-      known.producers = instead?.producers ?? [];
-      known.leaves = false;
-      clearTimeout(known.leaving);
-      known.leaving = undefined;
-      const { wire: former } = known;
-      known.wire = wire;
-      known.source = own;
-      this.#unfed(former);
-      this.installed.meet(known);
-      this.#events.onAgain(known);
-      for (const { object, version, state } of modulator.objects)
-        this.update({ kind: "ObjectUpdate", object, version, state, derived: 0 });
-    } else if (instead === undefined && this.#runs() >= this.#most) {
-      throw new JechoError("MODULATORS_NOT_SERVED", `the producer runs at most ${this.#most} modulators`);
-    }
-    const asked = { request, channel, derived, modulator, instead, behind, by, source: own };
-    if (opening === undefined) {
-      // The answer is sent before its output.
-      if (known === undefined) await this.#installNew(feed, parent, asked, producer, answer);
-      else answer(known, known.hosted);
-      return;
-    }
-    const connection = this.#connection;
-    let installation = known;
-    try {
-      installation ??= await this.#installNew(feed, parent, { ...asked, wire, opening }, producer);
-    } catch (error) {
-      this.#unfed(wire);
-      throw error;
-    }
-    const fed = this.#events.onFeed(wire, instead as Instead, channel, parent !== undefined);
-    try {
-      await Promise.race([opening.promise, fed]);
-    } catch (error) {
-      // Where the connection broke, one that was there before stays, as others do.
-      const stays = known !== undefined && connection !== this.#connection;
-      if (installation.opening === opening && !stays) this.#remove(installation);
-      throw error;
-    } finally {
-      if (installation.opening === opening) installation.opening = undefined;
-    }
-    answer(installation, installation.hosted);
-  }
-
-  /** Removes modulators that this feed would give the output of another parent than they had: what they made of the former one's comes again. The feed stays. */
-  #removeOrphans(wire: string, sources: readonly string[]): void {
-    for (const installation of [...this.installed.fedBy(wire)]) {
-      if (!isApart(installation) || sources.includes(installation.source)) continue;
-      installation.wire = "";
-      this.#remove(installation);
-    }
+    this.#environment = environment;
+    this.installing = new Installing({
+      ...{ environment, events, installed, callers, most },
+      remove: installation => this.#remove(installation),
+      update: update => this.update(update),
+    });
   }
 
   /** Resources used by the modulators that run here for all consumers. */
@@ -188,167 +63,6 @@ export class Modulation {
     return uses;
   }
 
-  /** Closes a feed over the wire, if no modulator needs it any more. */
-  #unfed(wire: string): void {
-    if (wire === "" || this.installed.isFed(wire)) return;
-    this.#events.onUnfed(wire);
-    // Installations under way have looked its number up.
-    if (this.#installing.size === 0) this.#names.forget(wire);
-  }
-
-  /** Number of modulators that run here, or will, for this process's own producers. */
-  #runs(): number {
-    let runs = this.installed.own;
-    if (this.#installing.size === 0) return runs;
-    for (const name of this.#installing.keys()) if (name.endsWith("/0")) runs++;
-    return runs;
-  }
-
-  async #installNew(
-    feed: string,
-    parent: Installation | undefined,
-    {
-      request,
-      channel,
-      derived,
-      modulator,
-      instead,
-      behind,
-      by,
-      source,
-      wire = "",
-      opening,
-    }: Pick<Install, "request" | "channel" | "derived" | "instead" | "behind" | "by"> & {
-      modulator: Modulator;
-      source: string;
-      wire?: string;
-      opening?: Installation["opening"];
-    },
-    producer: ProducerEndpoint | undefined,
-    answer?: (declared: Declared, hosted: number) => void,
-  ): Promise<Installation> {
-    const process = instead?.process ?? 0;
-    const base = parent?.base ?? feed;
-    const hosted = this.#nextHosted++;
-    let input = this.#names.enter(feed, channel);
-    const name = `${derived}/${process}`;
-    const asked = { request };
-    this.#installing.set(name, asked);
-    const schema = parent?.made ?? instead?.schema ?? producer?.schema ?? NONE;
-    const isWanted = (): boolean => this.#installing.get(name) === asked;
-    this.#callers.set(hosted, base);
-    let ready = modulator;
-    let installation: Installation | undefined;
-    // It is entered before any event of it is reported, and answered before its output is sent.
-    const enter = (said: Declared): void => {
-      const number = isWanted() ? derived : 0;
-      // From here on it counts among the installed ones.
-      if (number !== 0) this.#installing.delete(name);
-      const placed = { request, by, hosted, base, source, feed, input, wire, opening, number };
-      installation = newInstallation(ready, instead, placed, said, schema);
-      this.installed.add(installation);
-      this.#events.onInstalled(installation);
-      if (number === 0) return;
-      answer?.(said, hosted);
-      this.#events.onNeeds(base);
-    };
-    try {
-      const loaded = this.#environment.load();
-      const environment = loaded instanceof Promise ? await loaded : loaded;
-      const content = {
-        derived: hosted,
-        channel: input,
-        schema: schema.byteLength === 0 ? undefined : schema,
-        further: [...this.#names.typesOf(input).values()],
-        modulator,
-        behind,
-        by,
-        isInstead: instead !== undefined,
-      };
-      const preparing = environment.prepare(content);
-      const updates = preparing === undefined ? NO_UPDATES : await this.#updatesUntil(preparing);
-      if (!isWanted()) throw new JechoError("CLOSED", "it is not wanted any more");
-      ready = withStates(modulator, updates);
-      input = this.#names.enter(feed, channel);
-      const { offers, context = new Map() } = (instead === undefined ? producer : undefined) ?? {};
-      const told = this.#names.typesOf(input);
-      const further = [...told.values()];
-      if (schema.byteLength > 0 && !told.has(tokenOf(schema))) {
-        told.set(tokenOf(schema), schema);
-        // Modulators that are there are told of it by no run any more.
-        environment.addType(input, schema);
-      }
-      const order = {
-        ...content,
-        channel: input,
-        further,
-        modulator: ready,
-        ...(offers !== undefined && { offers }),
-        context,
-      };
-      this.#events.onOrdered(hosted, feed, parent, wire);
-      const installed = environment.install(order, enter);
-      // Lazy copies are told what has come since the request.
-      for (const update of updates.values()) environment.update(update);
-      await installed;
-      const entered = installation as Installation | undefined;
-      if (entered === undefined || entered.lastNumber === 0) {
-        if (entered !== undefined) this.#remove(entered);
-        throw new JechoError("CLOSED", "it is not wanted any more");
-      }
-      return entered;
-    } catch (error) {
-      this.#callers.delete(hosted);
-      this.#events.onRefused(hosted);
-      throw error;
-    } finally {
-      if (isWanted()) this.#installing.delete(name);
-    }
-  }
-
-  /** The newest updates of shared objects that come until an installation is prepared. */
-  async #updatesUntil(prepared: Promise<void>): Promise<ReadonlyMap<string, ObjectUpdate>> {
-    const updates = new Map<string, ObjectUpdate>();
-    this.#preparing.add(updates);
-    try {
-      await prepared;
-    } finally {
-      this.#preparing.delete(updates);
-    }
-    return updates;
-  }
-
-  /**
-   * Installs a modulator that makes one consumer's past from the input of this name. `removeFor` removes it.
-   *
-   * @param channel number of the input
-   * @throws JechoError why it is not
-   */
-  async installFor(
-    only: ConsumerEndpoint,
-    name: string,
-    channel: number,
-    modulator: Modulator,
-  ): Promise<Installation> {
-    const hosted = this.#nextHosted++;
-    const input = this.#names.enter(name, channel);
-    let installation: Installation | undefined;
-    const enter = (said: Declared): void => {
-      const names = { by: "", base: name, source: name, feed: name, wire: "" };
-      const placed = { ...names, hosted, input, opening: undefined, number: 0, request: 0 };
-      installation = newInstallation(modulator, NO_PROCESS, placed, said, NONE, only);
-      this.installed.add(installation);
-    };
-    const asked = { derived: hosted, channel: input, schema: undefined, modulator, isInstead: true };
-    try {
-      await (await this.#environment.load()).install(asked, enter);
-    } catch (error) {
-      this.#names.forget(name);
-      throw error;
-    }
-    return installation as unknown as Installation;
-  }
-
   /** Removes a modulator that made one consumer's past. */
   removeFor(installation: Installation): void {
     this.#remove(installation);
@@ -357,8 +71,7 @@ export class Modulation {
 
   /** Removes a modulator: with its state only once the process in whose stead it runs has not come back (`returns`). One that was asked for anew meanwhile stays. */
   remove({ derived, process, returns, request }: Remove): void {
-    const name = `${derived}/${process}`;
-    if (this.#installing.get(name)?.request === request) this.#installing.delete(name);
+    this.installing.giveUp({ derived, process, request });
     const installation = this.installed.ofNumber(derived, process);
     if (installation?.request !== request) return;
     if (process === 0 || this.#environment.loaded === undefined) return this.#remove(installation);
@@ -386,8 +99,7 @@ export class Modulation {
 
   /** The connection broke: modulators stay, for their consumers are expected back. */
   interrupted(): void {
-    this.#connection++;
-    this.#installing.clear();
+    this.installing.interrupted();
     this.installed.interrupted();
     for (const installation of this.installed) {
       leaveConnection(installation);
@@ -436,7 +148,7 @@ export class Modulation {
     }
     for (const [base, readers] of told) this.#events.onState(base, { readers, state: update.state });
     if (update.derived !== 0) return;
-    for (const updates of this.#preparing) updates.set(`${update.object} ${update.state === ""}`, update);
+    this.installing.note(update);
     this.#environment.loaded?.update(update);
   }
 
@@ -495,7 +207,7 @@ export class Modulation {
   #forget(installation: Installation): void {
     const sources = this.installed.sourcesOf(installation);
     this.installed.delete(installation);
-    this.#unfed(installation.wire);
+    this.installing.unfed(installation.wire);
     this.#names.forget(installation.makes);
     for (const name of sources) this.#events.onDemand(name);
     this.#events.onNeeds(installation.base);
