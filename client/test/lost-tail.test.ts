@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { connect, type EventPlace, type Modulator, type Producer, type Session, type } from "@jecho/client";
 import { startCutter } from "@jecho/e2e/cutter";
 import { expect, inject, test } from "vitest";
@@ -325,4 +328,33 @@ test("PROV-5: the same where the connection breaks once more, when events that c
   await seen.take(2000);
   await expect.poll(() => consumer.stats.missed).toBe(10);
   expect(seen.all).toHaveLength(2000);
+});
+
+test("PROV-5, HIST-7: who is too far behind is told of a producer that came and went at an earlier gateway, also where it had only just begun", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "jecho-"));
+  try {
+    await using rig = await startRig({ resumeWindowMs: 500, historyFile: join(folder, "history") });
+    await using cutter = await startCutter(rig.gateway.address);
+    await using consuming = connect(cutter.address, { ...QUICK, modulators: PATIENT });
+    const keeping = { history: { events: 1000 } };
+    const lasting = await rig
+      .session({ modulators: { most: 0 } })
+      .channel("a", Count)
+      .produce(keeping);
+    const consumer = await consuming
+      .channel("a", Count)
+      .subscribe(() => {}, { modulator: EVEN, queue: { limitBytes: 100 } });
+    cutter.part();
+    await whenState(consumer, "reconnecting");
+    const leaving = rig.session({ modulators: { most: 0 } });
+    await raise(await leaving.channel("a", Count).produce(keeping), leaving, 0, 20);
+    await leaving.close();
+    await rig.gateway.close();
+    await rig.again();
+    cutter.join();
+    await expect.poll(() => consumer.stats.missed).toBe(20);
+    await lasting.close();
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 });

@@ -60,9 +60,6 @@ export type RunSource = Readonly<Pick<GatewayLane, "source" | "origin" | "rests"
 
 const NOBODY: RunSource = { source: 0n, origin: 0n, rests: false, isOver: false };
 
-/** Most time by which the word on the end of a source at another gateway is late. By then consumers know the sources that were there when they began. */
-export const LATE_MS = 2000;
-
 /** Longest time that the frame can say, 49 days: said of earlier ends, too. */
 const MOST_AGO_MS = 2 ** 32 - 1;
 
@@ -85,8 +82,8 @@ export class GatewayLanes {
     for (const lane of lanes) {
       // Output belongs to the subject that runs the modulator, which may have changed.
       const by = lane.origin === 0n && lane.by !== "" ? lane.by : undefined;
-      const endedAt =
-        lane.keptAt === 0 ? 0 : performance.now() - Math.max(1, Date.now() - lane.keptAt) - LATE_MS;
+      // Who began before its newest event lacks that.
+      const endedAt = lane.keptAt === 0 ? 0 : performance.now() - Math.max(1, Date.now() - lane.keptAt);
       this.#end({ ...ENDED, ...lane, began: lane.raised, seq: -1, isUnsent: false, endedAt, by });
     }
   }

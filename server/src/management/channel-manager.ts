@@ -3,7 +3,6 @@ import type { EventsFrame } from "@jecho/shared/internal";
 import type { ClientConnection } from "../connections/client-connection.ts";
 import type { Connection } from "../connections/connection.ts";
 import type { Channel, ChannelOwner } from "../delivery/channel.ts";
-import { LATE_MS } from "../delivery/lanes.ts";
 import type { Retention } from "../history/event-log.ts";
 import { HistoryKeeper } from "../history/keeper.ts";
 import type { SharedObjects } from "../objects/shared-objects.ts";
@@ -32,6 +31,8 @@ import { UnmadeSources } from "./unmade.ts";
 const IDLE_MS = 600_000;
 /** Time for which a process tells other gateways how far a producer was that it has closed. */
 const TOLD_MS = 60_000;
+/** Most time by which that word is late. By then consumers know the sources that were there when they began. */
+const LATE_MS = 2000;
 
 /** Tracks one channel: its types, its endpoints by concentrator, its derived channels. */
 export class ChannelManager implements ChannelOwner {
