@@ -1,9 +1,9 @@
 /**
- * `node bench/scripts/break-connections.ts [SEED] [MINUTES] [TIER] [WHERE] [KIND,...]`: a gateway, two producers, and consumers whose modulators run with
+ * `node bench/scripts/break-connections.ts [SEED] [MINUTES] [TIER] [WHERE] [KIND,...] [SLOW]`: a gateway, two producers, and consumers whose modulators run with
  * the consumers, with the producers, or beside the gateway (WHERE: consumers, producers, gateway), in one process but for the last of these. Connections break every half second, consumers go on in new sessions, producers begin anew,
  * and others come for a moment, of which some do not answer the gateway for a while, and some go behind a burst, or as their connection breaks.
  * `chaos` does the same to real processes, and takes a hundred times as long to meet what only happens here and there; its checker judges
- * here, too. TIER is that of the consumers' modulators.
+ * here, too. TIER is that of the consumers' modulators. With SLOW, a policy of their queues, the consumers do not keep up.
  */
 import { randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -32,13 +32,26 @@ import {
 import { Random } from "../src/chaos/random.ts";
 import { optionsOf, type Way } from "../src/chaos/way.ts";
 
-const [seed = "1", minutes = "5", tier = "hosted", where = "consumers", only = ""] = process.argv.slice(2);
+const [seed = "1", minutes = "5", tier = "hosted", where = "consumers", only = "", slow = ""] =
+  process.argv.slice(2);
 const FAULTS = 5;
 const QUIET_MS = 25_000;
 /** So short that producers come back as other ones, and that nobody waits for one that does not answer for long, too. */
 const TIMES = { resumeWindowMs: 1500, heartbeatMs: 1000, requestTimeoutMs: 3000 };
 const CHANNELS: readonly Channel[] = ["chaos/kept", "chaos/live"];
 const MEANINGS: readonly MeaningName[] = ["all", "even", "counted", "gathered", "third", "fourth"];
+
+/** Time that a slow consumer takes for an event, events that it works on at once, and bytes that may wait for it: some 40 events. */
+const SLOW_MS = 20;
+const SLOW_AT_ONCE = 4;
+const SLOW_BYTES = 2 << 10;
+const queue =
+  slow === ""
+    ? {}
+    : {
+        inboxEvents: SLOW_AT_ONCE,
+        queue: { whenFull: slow as "drop-oldest" | "latest" | "disconnect", limitBytes: SLOW_BYTES },
+      };
 
 const random = new Random(Number(seed));
 const folder = await mkdtemp(join(tmpdir(), "jecho-breaks-"));
@@ -168,7 +181,12 @@ class Seat {
   }
 
   #newAccount(): Account {
-    return new Account(`${this.channel} ${this.#meaning}`, this.channel, meaningOf(this.#meaning));
+    return new Account(
+      `${this.channel} ${this.#meaning}`,
+      this.channel,
+      meaningOf(this.#meaning),
+      slow !== "",
+    );
   }
 
   async open(from?: EventPlace | number): Promise<void> {
@@ -178,16 +196,19 @@ class Seat {
     const note = (...numbers: number[]): void => {
       if (opening === this.#openings) this.account.take(Uint32Array.from([0, ...numbers]), 0);
     };
-    this.#consumer = await (sessions[this.channel] as Session)
-      .channel(name, ChaosEvent)
-      .subscribe(({ producer, life, n, first, count }) => note(producer, life, first, n, count), {
-        onMissed: ({ events }) => note(NOTICE, NOTICES.missed, events, 0, 0),
-        onRestart: () => note(NOTICE, NOTICES.restarted, 1, 0, 0),
-        onError: () => {},
-        ...(modulator !== undefined && { modulator }),
-        ...(as !== undefined && { as }),
-        ...(from !== undefined && { from }),
-      });
+    const take = ({ producer, life, n, first, count }: Raised): unknown => {
+      note(producer, life, first, n, count);
+      return slow === "" ? undefined : delay(SLOW_MS);
+    };
+    this.#consumer = await (sessions[this.channel] as Session).channel(name, ChaosEvent).subscribe(take, {
+      ...queue,
+      onMissed: ({ events }) => note(NOTICE, NOTICES.missed, events, 0, 0),
+      onRestart: () => note(NOTICE, NOTICES.restarted, 1, 0, 0),
+      onError: () => {},
+      ...(modulator !== undefined && { modulator }),
+      ...(as !== undefined && { as }),
+      ...(from !== undefined && { from }),
+    });
   }
 
   /** Goes on at its place as another consumer. */
