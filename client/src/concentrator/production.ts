@@ -142,7 +142,7 @@ export const createProduction: CreateProduction = ({
         return frame.request === 0 ? undefined : noted(frame.request);
       case "Install":
         hold.stir();
-        return modulation.installing.install(frame, delegates.ofNumber(frame.channel));
+        return modulation.installer.install(frame, delegates.ofNumber(frame.channel));
       case "Remove":
         return modulation.remove(frame);
       case "Drain":

@@ -6,7 +6,7 @@ import { environmentEvents } from "./environment-events.ts";
 import { EnvironmentLoader } from "./environment-loader.ts";
 import { type Installation, leaveConnection } from "./installation.ts";
 import { Installations } from "./installations.ts";
-import { Installing } from "./installing.ts";
+import { Installer } from "./installer.ts";
 import type { ModulationEvents } from "./modulation-events.ts";
 import { Runs } from "./runs.ts";
 
@@ -23,7 +23,7 @@ export class Modulation {
   /** Their input and output. */
   readonly runs: Runs;
   /** Puts them in. */
-  readonly installing: Installing;
+  readonly installer: Installer;
   /** Base channels, as `Concerned.callers` has them. */
   readonly #callers = new Map<number, string>();
 
@@ -43,7 +43,7 @@ export class Modulation {
       loaded => runs.begin(loaded),
     );
     this.#environment = environment;
-    this.installing = new Installing({
+    this.installer = new Installer({
       ...{ environment, events, installed, callers, most },
       remove: installation => this.#remove(installation),
       update: update => this.update(update),
@@ -71,7 +71,7 @@ export class Modulation {
 
   /** Removes a modulator: with its state only once the process in whose stead it runs has not come back (`returns`). One that was asked for anew meanwhile stays. */
   remove({ derived, process, returns, request }: Remove): void {
-    this.installing.giveUp({ derived, process, request });
+    this.installer.giveUp({ derived, process, request });
     const installation = this.installed.ofNumber(derived, process);
     if (installation?.request !== request) return;
     if (process === 0 || this.#environment.loaded === undefined) return this.#remove(installation);
@@ -99,7 +99,7 @@ export class Modulation {
 
   /** The connection broke: modulators stay, for their consumers are expected back. */
   interrupted(): void {
-    this.installing.interrupted();
+    this.installer.interrupted();
     this.installed.interrupted();
     for (const installation of this.installed) {
       leaveConnection(installation);
@@ -148,7 +148,7 @@ export class Modulation {
     }
     for (const [base, readers] of told) this.#events.onState(base, { readers, state: update.state });
     if (update.derived !== 0) return;
-    this.installing.note(update);
+    this.installer.note(update);
     this.#environment.loaded?.update(update);
   }
 
@@ -207,7 +207,7 @@ export class Modulation {
   #forget(installation: Installation): void {
     const sources = this.installed.sourcesOf(installation);
     this.installed.delete(installation);
-    this.installing.unfed(installation.wire);
+    this.installer.unfed(installation.wire);
     this.#names.forget(installation.makes);
     for (const name of sources) this.#events.onDemand(name);
     this.#events.onNeeds(installation.base);

@@ -283,7 +283,7 @@ export class Past implements InputTaker, OwnPast {
     const { channel, modulator } = this.#consumer;
     try {
       const number = this.#entry.channelNumber ?? 0;
-      const installed = await modulation.installing.installFor(
+      const installed = await modulation.installer.installFor(
         this.#consumer,
         this.#name,
         number,

@@ -31,7 +31,7 @@ test("PROV-2: a position that a feed is told accounts for its own stretch, and f
       begin: none,
     },
   );
-  modulation.installing.install(installOf({ source: SOURCE }), undefined);
+  modulation.installer.install(installOf({ source: SOURCE }), undefined);
   await expect.poll(() => [...modulation.installed].length).toBe(1);
   void feeds.open("3@a", "a", { process: 3, channel: 1 }, false, [], false).catch(none);
   const feed = entries[0] as ConsumerEndpoint;
@@ -76,7 +76,7 @@ test("PROV-2: modulators that outlive the refusal of their feed go on behind wha
     ...install,
     instead: { ...(install.instead as Instead), sources },
   }));
-  for (const install of both) modulation.installing.install(install, undefined);
+  for (const install of both) modulation.installer.install(install, undefined);
   await expect.poll(() => [...modulation.installed].length).toBe(2);
   const [feed] = entries as [ConsumerEndpoint];
   feeds.opened(feed, undefined);
@@ -86,12 +86,12 @@ test("PROV-2: modulators that outlive the refusal of their feed go on behind wha
   feeds.interrupted();
 
   // The process that raises them is not back when the first one is asked for again; it is for the second.
-  modulation.installing.install(both[0] as Install, undefined);
+  modulation.installer.install(both[0] as Install, undefined);
   await expect.poll(() => entries.length).toBe(2);
   feed.become({ is: "gone" });
   feeds.refused(feed, new JechoError("PRODUCER_GONE", "nobody feeds it"));
   await expect.poll(() => [...modulation.installed].length).toBe(1);
-  modulation.installing.install(both[1] as Install, undefined);
+  modulation.installer.install(both[1] as Install, undefined);
   await expect.poll(() => entries.length).toBe(3);
   expect(entries[2]?.tracker.take(usual, { raised: 6, count: 12 } as EventsFrame).had).toBe(10);
   feeds.close("a");

@@ -41,7 +41,7 @@ test("MOE-19: one that ends while its feed is opened is refused with the reason,
     onFeed: () => fed.promise,
     onUnfed: name => unfed.push(name),
   });
-  modulation.installing.install(install, undefined);
+  modulation.installer.install(install, undefined);
   await expect.poll(() => answers).toHaveLength(1);
   fed.resolve();
   await modulation.runs.finished();
@@ -83,7 +83,7 @@ class LateEnvironment {
 
 test("states that come while the environment is loaded reach the modulators that wait for it", async () => {
   const place = new LateEnvironment();
-  place.modulation.installing.install(withView, undefined);
+  place.modulation.installer.install(withView, undefined);
   place.modulation.update({ kind: "ObjectUpdate", derived: 0, object: "o", version: 2, state: '{"at":2}' });
   place.loads[0]?.done();
   await expect.poll(() => place.said).toEqual(["Installed"]);
@@ -94,7 +94,7 @@ test("states that come while the environment is loaded reach the modulators that
 
 test("a modulator that is removed while the environment is loaded is not installed", async () => {
   const place = new LateEnvironment();
-  place.modulation.installing.install(withView, undefined);
+  place.modulation.installer.install(withView, undefined);
   place.modulation.remove(removal(install));
   place.loads[0]?.done();
   await expect.poll(() => place.said).toEqual(["Refused CLOSED"]);
@@ -118,8 +118,8 @@ test("a modulator that is compiled begins with the newest states, and one that i
   const modulation = modulationIn(events => new ModulatorEnvironment({}, events), {
     onAnswer: answer => answers.push(answer),
   });
-  modulation.installing.install(unseen, undefined);
-  modulation.installing.install({ ...unseen, derived: 3, request: 6 }, undefined);
+  modulation.installer.install(unseen, undefined);
+  modulation.installer.install({ ...unseen, derived: 3, request: 6 }, undefined);
   // Not there yet: both wait for the compiler.
   expect([...modulation.installed]).toEqual([]);
   modulation.update({ kind: "ObjectUpdate", derived: 0, object: "o", version: 2, state: '{"at":2}' });
@@ -136,10 +136,10 @@ test("a modulator that is compiled begins with the newest states, and one that i
 
 test("an environment that cannot be loaded is asked for again by the next modulator", async () => {
   const place = new LateEnvironment();
-  place.modulation.installing.install(withView, undefined);
+  place.modulation.installer.install(withView, undefined);
   place.loads[0]?.failed(new Error("no network"));
   await expect.poll(() => place.said).toEqual(["Refused MODULATORS_NOT_SERVED"]);
-  place.modulation.installing.install(withView, undefined);
+  place.modulation.installer.install(withView, undefined);
   place.loads[1]?.done();
   await expect.poll(() => place.said.at(-1)).toBe("Installed");
   await place.modulation.close();
@@ -151,7 +151,7 @@ test("PROV-5: modulators in others' stead may have something to do for their cha
     source: `import { FifoModulator } from "jecho:moe"; export default class extends FifoModulator {}`,
   });
   expect(modulation.finishedFor(2)).toBeUndefined();
-  modulation.installing.install({ ...install, modulator: idle }, undefined);
+  modulation.installer.install({ ...install, modulator: idle }, undefined);
   await expect.poll(() => [...modulation.installed].length).toBe(1);
   expect(modulation.finishedFor(3)).toBeUndefined();
   await modulation.finishedFor(2);
@@ -170,15 +170,15 @@ test("PROV-2: one that was fed over the wire is fed by the modulator before it, 
   const parent = { ...install, modulator: modulatorTable({ source: FIFO }) };
   const input = { ...(install.instead as Instead), input: "a#2@1" };
   const behind = { ...parent, channel: install.derived, derived: 7, request: 6, instead: input };
-  modulation.installing.install(behind, undefined);
+  modulation.installer.install(behind, undefined);
   await expect.poll(() => [...modulation.installed].length).toBe(1);
   raise(modulation, "3@a#2@1", 1);
   await modulation.runs.finished();
   expect(made.splice(0)).toEqual([[7, 1]]);
   modulation.interrupted();
-  modulation.installing.install(parent, undefined);
+  modulation.installer.install(parent, undefined);
   await expect.poll(() => [...modulation.installed].length).toBe(2);
-  modulation.installing.install(behind, undefined);
+  modulation.installer.install(behind, undefined);
   await expect.poll(() => [...modulation.installed].filter(({ number }) => number > 0).length).toBe(2);
   raise(modulation, "3@a", 2);
   await modulation.runs.finished();
@@ -201,18 +201,18 @@ test("PROV-2: a modulator that outlives the one before it is not fed by another 
   const installed = (): number => [...modulation.installed].length;
   for (const one of [parent, behind]) {
     const before = installed();
-    modulation.installing.install(one, undefined);
+    modulation.installer.install(one, undefined);
     await expect.poll(installed).toBe(before + 1);
   }
   modulation.interrupted();
   // Only the first one is asked for again, and then removed.
-  modulation.installing.install(parent, undefined);
+  modulation.installer.install(parent, undefined);
   modulation.remove(removal(parent));
   await expect.poll(installed).toBe(1);
   const instead = { ...(parent.instead as Instead), process: 4 };
   for (const one of [parent, behind]) {
     const before = installed();
-    modulation.installing.install({ ...one, instead }, undefined);
+    modulation.installer.install({ ...one, instead }, undefined);
     await expect.poll(installed).toBe(before + 1);
   }
   raise(modulation, "4@a", 1);
@@ -227,7 +227,7 @@ test("PROV-2: a modulator that outlives the one before it is not fed by another 
 test("DEL-7: modulators in others' stead that nobody asks for again go after their time, however often the connection breaks", async () => {
   const leavings: NodeJS.Timeout[] = [];
   const modulation = modulationIn(events => new ModulatorEnvironment({ trusted: [FIFO] }, events), {});
-  modulation.installing.install(withView, undefined);
+  modulation.installer.install(withView, undefined);
   await expect.poll(() => [...modulation.installed].length).toBe(1);
   const [installation] = modulation.installed;
   for (let times = 0; times < 3; times++) {
@@ -237,7 +237,7 @@ test("DEL-7: modulators in others' stead that nobody asks for again go after the
   // Its time has begun, and does not begin again.
   expect(new Set(leavings).size).toBe(1);
   expect(leavings[0]?.hasRef()).toBe(true);
-  modulation.installing.install({ ...withView, derived: 9 }, undefined);
+  modulation.installer.install({ ...withView, derived: 9 }, undefined);
   await expect.poll(() => installation?.number).toBe(9);
   expect(installation?.leaving).toBeUndefined();
   await modulation.close();
@@ -257,7 +257,7 @@ test("DEL-7: a modulator whose feed is being opened when the connection breaks s
     onUnfed: name => unfed.push(name),
   });
   const asked = installOf({ source: FIFO });
-  modulation.installing.install(asked, undefined);
+  modulation.installer.install(asked, undefined);
   await expect.poll(() => feeds.length).toBe(1);
   const [first] = modulation.installed;
   // At the second connection the feed is opened again when that breaks, too.
@@ -266,7 +266,7 @@ test("DEL-7: a modulator whose feed is being opened when the connection breaks s
     feeds.at(-1)?.reject(new JechoError("CONNECTION_LOST", "the connection broke"));
     // Nobody asks for it again in the same turn.
     await new Promise(resolve => setImmediate(resolve));
-    modulation.installing.install(asked, undefined);
+    modulation.installer.install(asked, undefined);
     await expect.poll(() => feeds.length).toBe(connection + 1);
   }
   feeds.at(-1)?.resolve();

@@ -21,8 +21,8 @@ const NO_UPDATES: ReadonlyMap<string, ObjectUpdate> = new Map();
 /** For a modulator that makes one consumer's past: it runs in no process's stead. */
 const NO_PROCESS = { process: -1, own: true, producers: [] };
 
-/** Parts that installing uses. */
-export interface InstallingParts {
+/** Parts that the installer uses. */
+export interface InstallerParts {
   readonly environment: EnvironmentLoader;
   readonly events: ModulationEvents;
   readonly installed: Installations;
@@ -35,10 +35,10 @@ export interface InstallingParts {
 }
 
 /** What is to be installed, once it is clear that it can be. */
-type Asked = Install & { readonly modulator: Modulator };
+type AskedInstallation = Install & { readonly modulator: Modulator };
 
 /** What feeds a modulator: another one's output here, a feed over the wire, both, or this process' own producers. */
-interface Input {
+interface ModulatorInput {
   /** The modulator here that it is behind; undefined for none. */
   readonly parent: Installation | undefined;
   /** See `Installation`. */
@@ -48,8 +48,8 @@ interface Input {
 }
 
 /** Installs modulators that the gateway asks for, and connects them with what feeds them. */
-export class Installing {
-  readonly #parts: InstallingParts;
+export class Installer {
+  readonly #parts: InstallerParts;
   /** Requests of installations under way, by derived channel and process. */
   readonly #installing = new Map<string, Pick<Install, "request">>();
   /** The newest updates since the request of each installation that is being prepared, by shared object and whether they bring a state. */
@@ -58,7 +58,7 @@ export class Installing {
   #connection = 0;
   #nextHosted = 1;
 
-  constructor(parts: InstallingParts) {
+  constructor(parts: InstallerParts) {
     this.#parts = parts;
   }
 
@@ -125,9 +125,9 @@ export class Installing {
 
   /** Finds what is to feed a modulator, and the installation that outlived its connection with that input. */
   #inputOf(
-    { channel, derived, modulator, instead }: Asked,
+    { channel, derived, modulator, instead }: AskedInstallation,
     producer: ProducerEndpoint | undefined,
-  ): Input & { readonly known: Installation | undefined } {
+  ): ModulatorInput & { readonly known: Installation | undefined } {
     const { installed, events } = this.#parts;
     const parent = installed.ofNumber(channel, instead?.process ?? 0);
     const raw = instead ? `${instead.process}@${instead.input}` : (producer as ProducerEndpoint).channel;
@@ -151,8 +151,8 @@ export class Installing {
   /** A modulator that outlived its connection is this request's from now on, and stays whatever becomes of an older one. */
   #goOn(
     known: Installation,
-    { request, derived, modulator, instead }: Asked,
-    { source, wire }: Input,
+    { request, derived, modulator, instead }: AskedInstallation,
+    { source, wire }: ModulatorInput,
     opening: Installation["opening"],
   ): void {
     known.request = request;
@@ -198,8 +198,8 @@ export class Installing {
   }
 
   async #installNew(
-    { parent, source, wire, feed }: Input,
-    { request, channel, derived, modulator, instead, behind, by }: Asked,
+    { parent, source, wire, feed }: ModulatorInput,
+    { request, channel, derived, modulator, instead, behind, by }: AskedInstallation,
     opening: Installation["opening"],
     producer: ProducerEndpoint | undefined,
     answer?: (declared: Declared, hosted: number) => void,
