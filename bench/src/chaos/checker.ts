@@ -108,7 +108,7 @@ const MOST_AFTER_TOLD = 100;
 /** Counts that are to be looked into; on a channel with history, `told` as well. */
 const WRONG = ["lostUntold", "duplicated", "reordered", "overtold", "restartedUntold", "corrupt"] as const;
 /** The first ones say what happened. */
-const MOST_NOTES = 10;
+const MOST_NOTES = 100;
 
 const keyOf = (producer: number, life: number): number => producer * 0x1_0000 + life;
 

@@ -279,6 +279,8 @@ export class Past implements InputTaker, OwnPast {
 
   async #install(): Promise<void> {
     this.#modulator = "installing";
+    // What waits for the modulator is not given up: the wait begins again when it is there.
+    clearTimeout(this.#deadline);
     const { modulation } = this.#parts;
     const { channel, modulator } = this.#consumer;
     try {
