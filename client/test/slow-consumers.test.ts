@@ -1,10 +1,25 @@
-import { connect, type EventPlace, type Modulator, type QueueOptions, type } from "@jecho/client";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  connect,
+  type EventPlace,
+  type Modulator,
+  type Producer,
+  type QueueOptions,
+  type,
+} from "@jecho/client";
 import { startCutter } from "@jecho/e2e/cutter";
 import { describe, expect, test } from "vitest";
 import { PLACES, rigAt } from "./placement-rig.ts";
-import { EVEN, Inbox, numbersOf, type Rig, startRig, Tick, untilFull, whenLater } from "./rig.ts";
+import { EVEN, Inbox, numbersOf, type Rig, startRig, Tick, untilFull, whenLater, whenState } from "./rig.ts";
 
 const Block = type("Block", { n: "uint32", key: "uint32", payload: "uint8[]" });
+interface Fill {
+  readonly n: number;
+  readonly key: number;
+  readonly payload: Uint8Array;
+}
 const PAYLOAD = new Uint8Array(32 * 1024);
 const LIMIT_BYTES = 256 * 1024;
 /** Lets all events through. */
@@ -56,6 +71,62 @@ async function stalled(rig: Rig, queue: QueueOptions, beside?: QueueOptions) {
     },
   };
 }
+
+const SLOW = [
+  ["a plain one", {}],
+  ["one with a modulator", { modulator: { source: ALL } }],
+] as const;
+const AGAIN = ["its connection breaks", "its gateway ends"] as const;
+
+test.each(SLOW.flatMap(([name, options]) => AGAIN.map(how => [name, how, options] as const)))(
+  "SLOW-1, DEL-12: %s is told what was dropped of a producer that has gone, though %s before nothing waits any more",
+  async (_, how, options) => {
+    const folder = await mkdtemp(join(tmpdir(), "jecho-"));
+    await using rig = await startRig({ historyFile: join(folder, "history") });
+    await using cutter = await startCutter(rig.gateway.address);
+    await using session = connect(cutter.address, { backoff: { firstMs: 20, mostMs: 100 } });
+    const seen = new Inbox<number>();
+    const slow = await session
+      .channel("a", Block)
+      .subscribe(({ key }) => seen.put(key), { queue: { limitBytes: LIMIT_BYTES }, ...options });
+    const quick = await numbersOf(rig, "a", Block);
+    const leaving = rig.session();
+    const producers = [];
+    for (const session of [rig.session(), leaving])
+      producers.push(await session.channel("a", Block).produce({ history: { events: 10_000 } }));
+    const [stays, goes] = producers as [Producer<Fill>, Producer<Fill>];
+    await expect.poll(() => Math.min(stays.demand.total, goes.demand.total)).toBeGreaterThan(1);
+    let raised = 0;
+    const raise = async (producer: Producer<Fill>, events: number, key: number): Promise<void> => {
+      for (const until = raised + events; raised < until; ) {
+        producer.publish({ n: ++raised, key, payload: PAYLOAD });
+        if (raised % 50 === 0) await quick.take(raised);
+      }
+      await quick.take(raised);
+    };
+    await raise(goes, 1, 1);
+    await seen.take(1);
+    cutter.stall();
+    await raise(stays, 1000, 2);
+    await raise(goes, 10, 1);
+    await raise(stays, 50, 3);
+    await leaving.close();
+    // Of what waits at the gateway the first is there, and the last is not.
+    cutter.slow(400_000);
+    await expect.poll(() => seen.all.includes(3), { interval: 1 }).toBe(true);
+    cutter.part();
+    cutter.slow(Number.POSITIVE_INFINITY);
+    await whenState(slow, "reconnecting");
+    if (how === "its gateway ends") {
+      await rig.gateway.close();
+      await rig.again();
+    }
+    cutter.join();
+    await expect.poll(() => seen.all.length + slow.stats.missed).toBe(raised);
+    expect(seen.all.filter(key => key === 1)).toHaveLength(1);
+    await rm(folder, { recursive: true });
+  },
+);
 
 test("SLOW-1: a slow consumer loses the oldest, is told how many, and harms nobody", async () => {
   await using rig = await startRig();

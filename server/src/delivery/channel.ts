@@ -133,6 +133,12 @@ export class Channel {
       this.listeners.tellOne(connection, this.#placed(position));
   }
 
+  /** The same of sources whose last events its queue dropped before the connection broke. @param places as the consumer says them */
+  tellDropped(connection: Connection, places: readonly SourcePlace[], seq: number): void {
+    for (const position of this.lanes.endsBehind(places, seq))
+      this.listeners.tellOne(connection, this.#placed(position));
+  }
+
   /** The same for one from another channel: of raw sources that it names, and any of the last minute. */
   tellEndsOf(connection: Connection, places: readonly SourcePlace[]): void {
     const raw = new Set(places.map(({ origin }) => origin));

@@ -1,5 +1,5 @@
 import { JechoError } from "@jecho/shared";
-import { type EventsFrame, Few, type Position } from "@jecho/shared/internal";
+import { type EventsFrame, Few, type Position, type SourcePlace } from "@jecho/shared/internal";
 
 /** The position of a source on a channel. A producer's usual and urgent events are two sources, counted separately. */
 export interface SourceCount {
@@ -395,6 +395,19 @@ export class GatewayLanes {
     for (const lane of this.#gone?.values() ?? [])
       if (lane.isOver && lane.seq > seq) yield { seq: lane.seq, position: this.#endOf(lane) };
     for (const lane of this.#unsent(seq)) yield { seq, position: this.#endOf(lane) };
+  }
+
+  /**
+   * Last positions of sources that have ended, which a consumer that is at these places and had this event lacks all the same: its queue dropped
+   * them.
+   */
+  *endsBehind(places: readonly SourcePlace[], seq: number): Generator<Position> {
+    for (const { source, urgent, raised, origin, through } of places) {
+      const lane = this.#bySource.get(sourceName({ source, urgent }));
+      if (lane?.isOver !== true || lane.seq > seq || lane.origin !== origin) continue;
+      const lacks = origin === 0n ? lane.raised > raised : lane.through > through;
+      if (lacks) yield this.#endOf(lane);
+    }
   }
 
   /** Sources that ended unsent behind this event. Of all that is made of a raw source, what accounts for most of it says enough. */

@@ -355,7 +355,11 @@ export class GatewayOpenings {
       if (derived !== undefined) derived.manager.unmade.tell(derived, connection);
       // Not sooner: what is kept for its return alone goes with that.
       if (from?.from === FROM.resume) channel.demand.returned(consumer);
-      if (had !== undefined && feed === 0) channel.tellEnds(connection, had);
+      if (had !== undefined && feed === 0) {
+        channel.tellEnds(connection, had);
+        // A past that it makes itself has them.
+        if (!isMade) channel.tellDropped(connection, sources, had);
+      }
       if (changes(from)) channel.tellEndsOf(connection, sources);
     };
     if (!replays) return listen();

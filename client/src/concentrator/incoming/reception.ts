@@ -149,8 +149,10 @@ export class Reception {
   /** Events of this channel, or their raw events, were dropped: this process was too slow. */
   dropped(channel: number, events: number): void {
     for (const entry of this.#routes.get(channel)?.consumers ?? NOBODY)
-      if (entry.isApplications) entry.dropped += events;
-      else entry.taker?.dropped?.(events);
+      if (entry.isApplications) {
+        entry.dropped += events;
+        entry.hasGaps = true;
+      } else entry.taker?.dropped?.(events);
   }
 
   /** A run has come from the gateway. */
