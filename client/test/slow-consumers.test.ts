@@ -10,7 +10,7 @@ import {
   type,
 } from "@jecho/client";
 import { startCutter } from "@jecho/e2e/cutter";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { PLACES, rigAt } from "./placement-rig.ts";
 import { EVEN, Inbox, numbersOf, type Rig, startRig, Tick, untilFull, whenLater, whenState } from "./rig.ts";
 
@@ -82,6 +82,7 @@ test.each(SLOW.flatMap(([name, options]) => AGAIN.map(how => [name, how, options
   "SLOW-1, DEL-12: %s is told what was dropped of a producer that has gone, though %s before nothing waits any more",
   async (_, how, options) => {
     const folder = await mkdtemp(join(tmpdir(), "jecho-"));
+    onTestFinished(() => rm(folder, { recursive: true }));
     await using rig = await startRig({ historyFile: join(folder, "history") });
     await using cutter = await startCutter(rig.gateway.address);
     await using session = connect(cutter.address, { backoff: { firstMs: 20, mostMs: 100 } });
@@ -111,7 +112,7 @@ test.each(SLOW.flatMap(([name, options]) => AGAIN.map(how => [name, how, options
     await raise(goes, 10, 1);
     await raise(stays, 50, 3);
     await leaving.close();
-    // Of what waits at the gateway the first is there, and the last is not.
+    // The first of the events that wait at the gateway is there, and the last is not.
     cutter.slow(400_000);
     await expect.poll(() => seen.all.includes(3), { interval: 1 }).toBe(true);
     cutter.part();
@@ -124,7 +125,6 @@ test.each(SLOW.flatMap(([name, options]) => AGAIN.map(how => [name, how, options
     cutter.join();
     await expect.poll(() => seen.all.length + slow.stats.missed).toBe(raised);
     expect(seen.all.filter(key => key === 1)).toHaveLength(1);
-    await rm(folder, { recursive: true });
   },
 );
 

@@ -34,10 +34,10 @@ export interface InstallerParts {
   update(update: ObjectUpdate): void;
 }
 
-/** What is to be installed, once it is clear that it can be. */
+/** A request to install a modulator that can be installed. */
 type AskedInstallation = Install & { readonly modulator: Modulator };
 
-/** What feeds a modulator: another one's output here, a feed over the wire, both, or this process' own producers. */
+/** The input of a modulator: another one's output here, a feed over the wire, both, or the events of this process' producers. */
 interface ModulatorInput {
   /** The modulator here that it is behind; undefined for none. */
   readonly parent: Installation | undefined;

@@ -279,7 +279,7 @@ export class Past implements InputTaker, OwnPast {
 
   async #install(): Promise<void> {
     this.#modulator = "installing";
-    // What waits for the modulator is not given up: the wait begins again when it is there.
+    // The wait begins again when the modulator is there: what has come for it meanwhile is not given up.
     clearTimeout(this.#deadline);
     const { modulation } = this.#parts;
     const { channel, modulator } = this.#consumer;

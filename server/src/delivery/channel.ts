@@ -135,7 +135,7 @@ export class Channel {
 
   /** The same of sources whose last events its queue dropped before the connection broke. @param places as the consumer says them */
   tellDropped(connection: Connection, places: readonly SourcePlace[], seq: number): void {
-    for (const position of this.lanes.endsBehind(places, seq))
+    for (const position of this.lanes.endsDropped(places, seq))
       this.listeners.tellOne(connection, this.#placed(position));
   }
 

@@ -82,7 +82,7 @@ export class GatewayLanes {
     for (const lane of lanes) {
       // Output belongs to the subject that runs the modulator, which may have changed.
       const by = lane.origin === 0n && lane.by !== "" ? lane.by : undefined;
-      // Who began before its newest event lacks that.
+      // A consumer that began before the newest event lacks that.
       const endedAt = lane.keptAt === 0 ? 0 : performance.now() - Math.max(1, Date.now() - lane.keptAt);
       this.#end({ ...ENDED, ...lane, began: lane.raised, seq: -1, isUnsent: false, endedAt, by });
     }
@@ -398,14 +398,16 @@ export class GatewayLanes {
   }
 
   /**
-   * Last positions of sources that have ended, which a consumer that is at these places and had this event lacks all the same: its queue dropped
+   * Last positions of sources that have ended, each once, which a consumer that is at these places and had this event lacks all the same: its queue dropped
    * them.
    */
-  *endsBehind(places: readonly SourcePlace[], seq: number): Generator<Position> {
-    for (const { source, urgent, raised, origin, through } of places) {
-      const lane = this.#bySource.get(sourceName({ source, urgent }));
-      if (lane?.isOver !== true || lane.seq > seq || lane.origin !== origin) continue;
-      const lacks = origin === 0n ? lane.raised > raised : lane.through > through;
+  *endsDropped(places: readonly SourcePlace[], seq: number): Generator<Position> {
+    if (places.length === 0) return;
+    const reached = new Map(places.map(place => [sourceName(place), place]));
+    for (const [name, lane] of this.#gone ?? []) {
+      const place = reached.get(name);
+      if (place === undefined || !lane.isOver || lane.seq > seq || lane.origin !== place.origin) continue;
+      const lacks = lane.origin === 0n ? lane.raised > place.raised : lane.through > place.through;
       if (lacks) yield this.#endOf(lane);
     }
   }

@@ -103,3 +103,19 @@ test("HIST-7: a derived channel lacks what was raised behind a place where neith
   expect(derived.areResting).toBe(true);
   expect([79, 80].map(lacks)).toEqual([true, true]);
 });
+
+test("SLOW-1: whoever names a source often is told its last position once, and none that goes on or that it has", () => {
+  const lanes = new GatewayLanes();
+  for (const [source, raised] of [
+    [7, 5],
+    [8, 5],
+    [9, 5],
+  ] as const)
+    lanes.place(position(source, raised, source), 3, "");
+  lanes.leave(7);
+  lanes.leave(8);
+  const place = { urgent: false, origin: 0n, through: 0n };
+  const behind = { ...place, source: 7n, raised: 2n };
+  const places = [behind, behind, { ...place, source: 8n, raised: 5n }, { ...place, source: 9n, raised: 2n }];
+  expect([...lanes.endsDropped(places, 3)]).toMatchObject([{ source: 7n, raised: 5n }]);
+});
