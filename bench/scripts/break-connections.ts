@@ -19,6 +19,7 @@ import {
   type Channel,
   ChaosEvent,
   checkOf,
+  DIRECT,
   EVEN_NAME,
   isKept,
   MARK,
@@ -79,9 +80,6 @@ interface Line {
 }
 
 const sources: Source[] = [];
-/** Numbers of producers that publish into what is made of a channel are from here on. */
-const DIRECT = 10_000;
-
 /** A process that produces on both channels, and is another one with each life. */
 class Producing {
   readonly #number: number;
@@ -115,7 +113,14 @@ class Producing {
     const number = this.#number + (step === 1 ? 0 : DIRECT);
     for (const life of [this.#life, URGENT_LIFE + this.#life]) {
       const counts = { due: 0, raised: 0, isOver: false, marks: [] };
-      const source = { producer: number, life, channel, serves: false, ...counts };
+      const source = {
+        producer: number,
+        life,
+        channel,
+        serves: false,
+        isDirect: number >= DIRECT,
+        ...counts,
+      };
       this.lines.push({ producer: producer as Producer<Raised>, source, step });
       sources.push(source);
     }
@@ -255,12 +260,8 @@ class Seat {
     return meaningOf(this.#meaning).of !== undefined;
   }
 
-  /** Sources whose events it gets, or is told of. */
   get sources(): Source[] {
-    const isEven = this.#meaning === "even" || this.#meaning === "fourth";
-    return sources.filter(
-      ({ channel, producer }) => channel === this.channel && (isEven || producer < DIRECT),
-    );
+    return sources.filter(({ channel }) => channel === this.channel);
   }
 }
 
@@ -395,7 +396,7 @@ while (performance.now() < until) {
   if (isRestarted) for (const source of gone) if (!isKept(source.channel)) source.due = 0;
   // Nobody wants what is published into a derived channel while its consumers are not known.
   const mayBeUnknown = isRestarted || done.some(kind => kind === "away" || kind === "silence");
-  if (mayBeUnknown) for (const source of gone) if (source.producer >= DIRECT) source.due = 0;
+  if (mayBeUnknown) for (const source of gone) if (source.isDirect) source.due = 0;
   const quiet = performance.now() + QUIET_MS;
   const isOwed = (): boolean => seats.some(({ account, sources }) => account.owed(sources) > 0);
   while (isOwed() && performance.now() < quiet) await delay(50);

@@ -9,6 +9,7 @@ const sourceOf = (due: number, more: Partial<Source> = {}): Source => ({
   life: LIFE,
   channel: "chaos/kept",
   serves: true,
+  isDirect: false,
   due,
   raised: due,
   isOver: false,

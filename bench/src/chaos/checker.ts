@@ -65,6 +65,8 @@ export interface Source {
   readonly channel: Channel;
   /** Whether it offers what modulators need. */
   readonly serves: boolean;
+  /** Whether it publishes into the channel of even events. */
+  readonly isDirect: boolean;
   /** So many events have to come, or to be told: all that it raised, or, once it has been killed, what it was told to be taken. */
   due: number;
   /** So many may come, or be told: all that it raised. */
@@ -275,7 +277,8 @@ export class Account {
   }
 
   #its(sources: readonly Source[]): readonly Source[] {
-    return this.#meaning.needsService ? sources.filter(({ serves }) => serves) : sources;
+    const { needsService = false, seesDirect = false } = this.#meaning;
+    return sources.filter(({ serves, isDirect }) => (serves || !needsService) && (seesDirect || !isDirect));
   }
 
   #notice(kind: number, events: number): void {

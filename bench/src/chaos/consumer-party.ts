@@ -154,7 +154,10 @@ export class ConsumerParty {
 
   /** Events that they neither saw nor were told of. */
   owed(sources: readonly Source[]): number {
-    return this.#seats.reduce((sum, { account, channel }) => sum + account.owed(of(channel, sources)), 0);
+    return this.#seats.reduce(
+      (sum, { account, channel }) => sum + account.owed(this.#of(channel, sources)),
+      0,
+    );
   }
 
   /** Consumers that are owed events, and how many; and where the modulator of each runs, as that was told. */
@@ -162,7 +165,7 @@ export class ConsumerParty {
     return this.#seats
       .map(({ account, channel, state }) => ({
         name: account.name,
-        owed: account.owed(of(channel, sources)),
+        owed: account.owed(this.#of(channel, sources)),
         places: state?.places ?? "",
       }))
       .filter(({ owed }) => owed > 0)
@@ -177,7 +180,7 @@ export class ConsumerParty {
   /** Judgements since the last time, as `Account.close` gives them. */
   close(sources: readonly Source[], isFileWhole: boolean, mayReturnLate: boolean): Judgement[] {
     const closed = this.#seats.map(({ account, channel }) =>
-      account.close(of(channel, sources), isFileWhole, mayReturnLate),
+      account.close(this.#of(channel, sources), isFileWhole, mayReturnLate),
     );
     return [...this.#closed.splice(0), ...closed];
   }
@@ -257,6 +260,12 @@ export class ConsumerParty {
     this.cutter.close();
   }
 
+  /** Sources of a channel that are to be seen: the past has none of what was published into derived channels. */
+  #of(channel: Channel, sources: readonly Source[]): Source[] {
+    const isOfPast = this.#from !== undefined;
+    return sources.filter(source => source.channel === channel && !(isOfPast && source.isDirect));
+  }
+
   #account(channel: Channel, meaning: MeaningName): Account {
     const isSlow = this.#way.slow !== undefined;
     return new Account(`${this.name} ${channel} ${meaning}`, channel, meaningOf(meaning), isSlow);
@@ -313,10 +322,6 @@ export class ConsumerParty {
     const key = what ?? "?";
     this.errors.set(key, (this.errors.get(key) ?? 0) + times);
   }
-}
-
-function of(channel: Channel, sources: readonly Source[]): Source[] {
-  return sources.filter(source => source.channel === channel);
 }
 
 /** Code of what went wrong in a worker, or the first line of its message. */

@@ -36,6 +36,10 @@ export const channelsOf = (modulates: boolean): readonly Channel[] =>
 export const isKept = (channel: Channel): boolean => channel === "chaos/kept";
 /** Name of the channel of even events. */
 export const EVEN_NAME = "even";
+/** Numbers of producers that publish even events into that channel themselves are so much higher than those of their processes. */
+export const DIRECT = 10_000;
+/** Channels to whose even events producers add some of their own. */
+export const DIRECT_CHANNELS: readonly Channel[] = ["chaos/kept", "chaos/live"];
 
 /** Check of an event that was raised: `check` of what a modulator made of it says the same. */
 export function checkOf(producer: number, life: number, n: number): number {
@@ -63,6 +67,8 @@ export interface Meaning {
   readonly as?: string;
   /** The derived channel that it subscribes to. */
   readonly of?: string;
+  /** Whether it sees what is published into the channel of even events. */
+  readonly seesDirect?: boolean;
   /** Its modulator is left out at producers that do not offer what it needs. */
   readonly needsService?: boolean;
   /** Its modulator equals nobody else's. */
@@ -78,6 +84,7 @@ export const MEANINGS = {
   /** A filter. */
   even: {
     step: 2,
+    seesDirect: true,
     as: EVEN_NAME,
     modulator: modulator("enqueue(event) { if (event.n % 2 === 0) super.enqueue(event); }"),
   },
@@ -111,6 +118,7 @@ period() {
   /** A filter behind the filter of even events. */
   fourth: {
     step: 4,
+    seesDirect: true,
     of: EVEN_NAME,
     modulator: modulator("enqueue(event) { if (event.n % 4 === 0) super.enqueue(event); }"),
   },

@@ -4,7 +4,7 @@ import { childrenOf, Worker } from "../processes.ts";
 import type { Account, StartProducer } from "../workers/chaos-producer.ts";
 import type { Source } from "./checker.ts";
 import { Cutter } from "./cutter.ts";
-import { URGENT_LIFE } from "./event.ts";
+import { DIRECT, URGENT_LIFE } from "./event.ts";
 
 export type ProducerOptions = Omit<StartProducer, "port" | "id" | "life">;
 
@@ -123,13 +123,16 @@ export class ProducerParty {
 
   #note(accounts: readonly Account[], due: (account: Account) => number): void {
     for (const account of accounts) {
-      const { channel, life, marks } = account;
-      const known = this.#sources.find(source => source.channel === channel && source.life === life);
+      const { channel, producer, life, marks } = account;
+      const known = this.#sources.find(
+        source => source.channel === channel && source.producer === producer && source.life === life,
+      );
       if (known === undefined)
         this.#sources.push({
-          producer: this.id,
+          producer,
           life,
           channel,
+          isDirect: producer >= DIRECT,
           serves: this.options.serves,
           due: due(account),
           raised: account.raised,

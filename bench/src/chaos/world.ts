@@ -252,6 +252,8 @@ export class World {
     const keeps = this.gateways.length === 1;
     for (const source of ended) {
       const isInFile = keeps && isKept(source.channel);
+      // Nobody wants what is published into a derived channel while its consumers are not known, as on a connection that was cut.
+      if (source.isDirect) source.due = 0;
       if (isInFile ? this.#gatewayEnded && !isFileWhole : this.#gatewayDied) source.due = 0;
     }
     // Steering ends at once, while a connection may be dead that nobody knows to be.

@@ -5,6 +5,9 @@ import {
   ChaosEvent,
   channelsOf,
   checkOf,
+  DIRECT,
+  DIRECT_CHANNELS,
+  EVEN_NAME,
   isKept,
   LaterChaosEvent,
   type Raised,
@@ -35,6 +38,7 @@ export interface StartProducer {
 /** Events that it raised on a channel, and up to where it was told that the gateway has taken them. */
 export interface Account {
   readonly channel: Channel;
+  readonly producer: number;
   readonly life: number;
   readonly raised: number;
   readonly confirmed: number;
@@ -55,7 +59,7 @@ class Line {
   readonly channel: Channel;
   readonly life: number;
   readonly #producer: Producer<Raised>;
-  readonly #id: number;
+  readonly id: number;
   readonly isUrgent: boolean;
   raised = 0;
   confirmed = 0;
@@ -65,13 +69,15 @@ class Line {
     this.channel = channel;
     this.life = isUrgent ? URGENT_LIFE + life : life;
     this.#producer = producer;
-    this.#id = id;
+    this.id = id;
     this.isUrgent = isUrgent;
   }
 
   raise(events: number): void {
     this.marks.push({ n: this.raised, atMs: Number(process.hrtime.bigint()) / 1e6 });
     for (let i = 0; i < events; i++) {
+      // Even ones alone belong where it publishes.
+      if (this.isDirect) this.raised += this.raised % 2;
       try {
         if (this.isUrgent) this.#producer.publishUrgent(this.#event());
         else this.#producer.publish(this.#event());
@@ -82,6 +88,11 @@ class Line {
       }
       this.raised++;
     }
+  }
+
+  /** Whether it publishes into the channel of even events. */
+  get isDirect(): boolean {
+    return this.id >= DIRECT;
   }
 
   /** All that it raised is taken, and it raises nothing more. */
@@ -103,7 +114,7 @@ class Line {
   }
 
   #event(): Raised {
-    const [producer, life, n] = [this.#id, this.life, this.raised];
+    const [producer, life, n] = [this.id, this.life, this.raised];
     return { producer, life, n, first: n, count: 0, check: checkOf(producer, life, n) };
   }
 }
@@ -134,11 +145,17 @@ async function produce(): Promise<Line[]> {
   const { id, modulates, serves, isLater } = options;
   const life = options.life + ANEW * times++;
   const opened: Line[] = [];
+  const add = (channel: Channel, producer: unknown, id: number): void => {
+    for (const isUrgent of [false, true])
+      opened.push(new Line(channel, producer as Producer<Raised>, id, life, isUrgent));
+  };
+  const typeOfEvents = isLater ? LaterChaosEvent : ChaosEvent;
   for (const channel of channelsOf(modulates)) {
-    const producer = (await session
-      .channel(channel, isLater ? LaterChaosEvent : ChaosEvent)
-      .produce({ ...(isKept(channel) && HISTORY), ...(serves && DELEGATE) })) as Producer<Raised>;
-    opened.push(new Line(channel, producer, id, life, false), new Line(channel, producer, id, life, true));
+    const wanted = { ...(isKept(channel) && HISTORY), ...(serves && DELEGATE) };
+    add(channel, await session.channel(channel, typeOfEvents).produce(wanted), id);
+    if (!DIRECT_CHANNELS.includes(channel)) continue;
+    const direct = await session.channel(`${channel}#${EVEN_NAME}`, typeOfEvents).produce();
+    add(channel, direct, DIRECT + id);
   }
   return opened;
 }
@@ -147,8 +164,8 @@ async function raise(): Promise<void> {
   for (let round = 0; running; round++) {
     for (const line of lines) {
       if (!running) return;
-      line.raise(line.isUrgent ? 1 : options.batch);
-      if (round % SYNC_EVERY === 0 && !line.isUrgent) await line.raiseSync();
+      line.raise(line.isUrgent || line.isDirect ? 1 : options.batch);
+      if (round % SYNC_EVERY === 0 && !line.isUrgent && !line.isDirect) await line.raiseSync();
     }
     void confirm();
     await new Promise(resolve => setTimeout(resolve, options.everyMs));
@@ -168,9 +185,9 @@ async function confirm(): Promise<void> {
 
 function account(): Account[] {
   return [...closed, ...lines].map(line => {
-    const { channel, life, raised, confirmed, marks } = line;
+    const { channel, id, life, raised, confirmed, marks } = line;
     line.marks = [];
-    return { channel, life, raised, confirmed, marks };
+    return { channel, producer: id, life, raised, confirmed, marks };
   });
 }
 
