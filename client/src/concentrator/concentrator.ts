@@ -77,6 +77,7 @@ export class Concentrator {
       case "openConsumer": {
         const opened = new ConsumerEndpoint(request, port, index);
         opened.tracker.inherit(request.sources, request.sinceMs);
+        opened.hasGaps = request.sources.length > 0;
         return this.#open(opened);
       }
       case "openObject":

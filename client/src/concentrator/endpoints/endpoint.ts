@@ -251,7 +251,10 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
   readonly named = new Map<number, TrackedSource>();
   /** Events that the gateway dropped and that have not been told as missing yet. */
   dropped = 0;
-  /** Whether the gateway has dropped any: the consumer may be behind its place in a source that has ended since. */
+  /**
+   * Whether the gateway has dropped any: the consumer may be behind its place in a source that has ended since. Who goes on where another process was
+   * does not know what that had been told.
+   */
   hasGaps = false;
   /** The reason of the modulator's restart, until the first word of the new incarnation. */
   impaired: JechoError | undefined;
@@ -319,11 +322,8 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
     asked: Pick<OpenConsumer, "request" | "modulator" | "as" | "from" | "compared">,
   ): OpenConsumer & { readonly kind: "OpenConsumer" } {
     const { channel, schema, queue, label, feed, tracker, isApplications, hasGaps } = this;
-    // The place of an application's consumer without a modulator is enough, unless it lacks events before that.
-    const isRaw = this.modulator === undefined && splitName(channel).derived === "";
-    const sources = tracker
-      .places()
-      .filter(({ origin }) => !isApplications || origin !== 0n || (isRaw && hasGaps));
+    // The place of an application's consumer is enough in sources that no modulator's output is of, unless it lacks events before that.
+    const sources = tracker.places().filter(({ origin }) => !isApplications || origin !== 0n || hasGaps);
     return { kind: "OpenConsumer", channel, schema, queue, label, feed, sources, ...asked };
   }
 
