@@ -237,6 +237,12 @@ test.each([
   const [left, n] = baseFirst ? [direct, 15] : [base, 18];
   await raise(left, n);
   expect(numbers(inbox.all)).toEqual([3, 6, 9, 12, n]);
+  // Or both, and begin anew.
+  await left.close();
+  const [one, other] = [await open(baseFirst ? "a" : "a#evens"), await open(baseFirst ? "a#evens" : "a")];
+  await raise(one, 18);
+  await raise(other, 24);
+  expect(numbers(inbox.all)).toEqual([3, 6, 9, 12, n, 18, 24]);
 });
 
 test("CHAN-9: a modulator that a process comes to feed in one more way sees each event once, however many there are", async () => {

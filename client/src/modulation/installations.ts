@@ -15,7 +15,7 @@ export class FeedNames {
   readonly #types = new Map<number, Map<bigint, Uint8Array>>();
   readonly #isFeeding: (number: number) => boolean;
 
-  /** @param isFeeding whether a modulator has this number's input: one whose name is forgotten gets no other's events */
+  /** @param isFeeding whether a modulator has this number's input, or will: one whose name is forgotten gets no other's events */
   constructor(isFeeding: (number: number) => boolean) {
     this.#isFeeding = isFeeding;
   }
@@ -40,9 +40,10 @@ export class FeedNames {
     return number;
   }
 
-  /** Gives a second name the number of a first: both feed the same modulators. */
+  /** Gives two names one number, that which feeds modulators already: both feed the same ones from now on. */
   alias(name: string, feed: string, channel: number): void {
-    const number = this.#numbers.get(name) ?? this.enter(feed, channel);
+    const known = [name, feed].map(each => this.#numbers.get(each)).filter(number => number !== undefined);
+    const number = known.find(number => this.#isFeeding(number)) ?? known[0] ?? this.enter(feed, channel);
     this.#numbers.set(name, number);
     this.#numbers.set(feed, number);
   }
@@ -68,7 +69,11 @@ export class FeedNames {
 /** The modulators installed in this process, by their inputs and outputs. */
 export class Installations {
   /** The names of their inputs. */
-  readonly names = new FeedNames(number => this.#fed.has(number));
+  readonly names = new FeedNames(
+    number => this.#fed.has(number) || [...this.ordered.values()].includes(number),
+  );
+  /** Inputs of modulators that the environment is installing, by their hosted numbers. */
+  readonly ordered = new Map<number, number>();
   /** Installations by their hosted numbers. */
   readonly #installed = new Map<number, Installation>();
   /** Installations by the number of their input. */

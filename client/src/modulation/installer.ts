@@ -247,6 +247,7 @@ export class Installer {
       if (!isWanted()) throw new JechoError("CLOSED", "it is not wanted any more");
       ready = withStates(modulator, updates);
       input = this.#parts.installed.names.enter(feed, channel);
+      this.#parts.installed.ordered.set(hosted, input);
       const { offers, context = new Map() } = (instead === undefined ? producer : undefined) ?? {};
       const told = this.#parts.installed.names.typesOf(input);
       const further = [...told.values()];
@@ -279,6 +280,7 @@ export class Installer {
       this.#parts.events.onRefused(hosted);
       throw error;
     } finally {
+      this.#parts.installed.ordered.delete(hosted);
       if (isWanted()) this.#installing.delete(name);
     }
   }
