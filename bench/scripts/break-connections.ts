@@ -40,7 +40,7 @@ const QUIET_MS = 25_000;
 /** So short that producers come back as other ones, and that nobody waits for one that does not answer for long, too. */
 const TIMES = { resumeWindowMs: 1500, heartbeatMs: 1000, requestTimeoutMs: 3000 };
 const CHANNELS: readonly Channel[] = ["chaos/kept", "chaos/live"];
-const MEANINGS: readonly MeaningName[] = ["all", "even", "counted", "gathered", "third", "fourth"];
+const MEANINGS: readonly MeaningName[] = ["all", "even", "counted", "gathered", "third", "fourth", "named"];
 
 /** Time that a slow consumer takes for an event, events that it works on at once, and bytes that may wait for it: some 40 events. */
 const SLOW_MS = 20;

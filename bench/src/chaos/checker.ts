@@ -112,6 +112,7 @@ const WRONG = ["lostUntold", "duplicated", "reordered", "overtold", "restartedUn
 /** The first ones say what happened. */
 const MOST_NOTES = 100;
 
+const isPlain = ({ modulator, of }: Meaning): boolean => modulator === undefined && of === undefined;
 const keyOf = (producer: number, life: number): number => producer * 0x1_0000 + life;
 
 /** Judgement of what a consumer saw in some time: what was wrong, and where. */
@@ -155,7 +156,7 @@ export class Account {
 
   /** @param isSlow whether it does not keep up, and so is told of what was dropped */
   constructor(name: string, channel: Channel, meaning: Meaning, isSlow = false) {
-    const kind = meaning.modulator === undefined ? "plain" : "modulated";
+    const kind = isPlain(meaning) ? "plain" : "modulated";
     this.name = name;
     this.#isKept = isKept(channel);
     this.#category = isSlow ? "slow" : `${kind}_${this.#isKept ? "kept" : "live"}`;
@@ -244,7 +245,7 @@ export class Account {
     const verdict = this.#verdict;
     // What came spoilt is counted as that.
     verdict.lostUntold = Math.max(0, this.#missing - verdict.told - this.#spoilt - this.#lacking);
-    if (!isFileWhole && this.#isKept && this.#meaning.modulator !== undefined) {
+    if (!isFileWhole && this.#isKept && !isPlain(this.#meaning)) {
       // One that did not keep up has missed some of that, so that it comes behind what was made later.
       verdict.repeatedInPart += verdict.duplicated + verdict.reordered;
       verdict.duplicated = 0;

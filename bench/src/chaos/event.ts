@@ -122,6 +122,8 @@ period() {
     of: EVEN_NAME,
     modulator: modulator("enqueue(event) { if (event.n % 4 === 0) super.enqueue(event); }"),
   },
+  /** Reads the channel of even events by its name. */
+  named: { step: 2, seesDirect: true, of: EVEN_NAME },
   /** A filter that one consumer of a channel alone has, and that takes its time: behind a burst it is late. */
   third: {
     step: 3,
@@ -148,7 +150,9 @@ enqueue(event) { if (this.moe.services.isEven(event.n)) super.enqueue(event); }`
 export type MeaningName = keyof typeof MEANINGS;
 /** Meanings that consumers of a channel have. */
 export const meaningsOf = (channel: Channel): readonly MeaningName[] =>
-  channel === "chaos/served" ? ["all", "served"] : ["all", "even", "counted", "gathered", "fourth", "third"];
+  channel === "chaos/served"
+    ? ["all", "served"]
+    : ["all", "even", "counted", "gathered", "fourth", "named", "third"];
 export const meaningOf = (name: MeaningName): Meaning => MEANINGS[name];
 
 /** Numbers for each thing that a consumer notes, in its order: consumer, producer, life, first, n, count. */
