@@ -226,7 +226,7 @@ serve({
     running = false;
     await ended;
     // Both lines of a channel are one producer's.
-    for (const line of lines) if (!line.isUrgent) await line.close();
+    await Promise.all(lines.filter(({ isUrgent }) => !isUrgent).map(line => line.close()));
     closed.push(...lines);
     for (const line of lines) line.confirmed = line.raised;
     lines = await produce();

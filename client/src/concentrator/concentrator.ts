@@ -396,7 +396,7 @@ export class Concentrator {
   #interrupted(comesBack: boolean): void {
     const { index, questions, synchronous, flow, production } = this.#parts;
     const { deriving, outbox, hold, demands, modulation, feeds } = this.#production ?? {};
-    const wanted = comesBack ? demands?.wanted() : undefined;
+    const wanted = comesBack ? demands?.wanted(channel => feeds?.isFed(channel) ?? false) : undefined;
     deriving?.interrupted(index);
     const wereOpen = index.interrupted();
     questions.interrupted();

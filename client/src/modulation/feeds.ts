@@ -20,6 +20,7 @@ import type { Counting } from "../concentrator/incoming/routes.ts";
 import type { SynchronousEvents } from "../concentrator/incoming/synchronous.ts";
 import { NOBODY } from "../concentrator/incoming/tally.ts";
 import { Had, type TrackedSource, Tracker } from "../concentrator/incoming/tracking.ts";
+import type { Lane } from "../concentrator/outgoing/lane.ts";
 import type { SourceBeginning } from "./beginnings.ts";
 import type { Installation } from "./installation.ts";
 import type { Modulation } from "./modulation.ts";
@@ -288,29 +289,71 @@ export class Feeds {
       this.#events.begin(installation, producer, source, before);
   }
 
-  /** This process has raised or made a run. @param raising names the synchronous event that it is of */
-  raised(frame: EventsFrame, raising: string | undefined, of: Provenance | undefined): void {
-    for (const [name, { isOwn, entry }] of this.#feeds) {
-      if (!isOwn || entry.channelNumber !== frame.channel) continue;
-      // Each run that is waited for has a tag of its own.
-      const tag = raising === undefined ? undefined : `${raising}>feed ${this.#nextTag++}`;
-      if (raising !== undefined) this.#synchronous.further(raising);
-      const isTaken = this.#modulation.runs.enqueue(name, frame, of, tag);
-      if (!isTaken && raising !== undefined) this.#synchronous.settle(raising);
+  /**
+   * This process has raised or made a run.
+   *
+   * @param raising names the synchronous event that it is of
+   * @param lane of a raised run: its past may come over the wire, too
+   */
+  raised(frame: EventsFrame, raising: string | undefined, of: Provenance | undefined, lane?: Lane): void {
+    for (const [name, feed] of this.#feeds)
+      if (feed.isOwn && feed.entry.feed?.channel === frame.channel)
+        this.#raisedFor(name, feed, frame, raising, of, lane);
+  }
+
+  #raisedFor(
+    name: string,
+    feed: Feed,
+    frame: EventsFrame,
+    raising: string | undefined,
+    of: Provenance | undefined,
+    lane: Lane | undefined,
+  ): void {
+    let run = frame;
+    let stretch = of;
+    if (lane !== undefined) {
+      const { entry } = feed;
+      if (entry.open?.is !== "live") {
+        // Behind its past, which may have it.
+        const copy = frame.copy();
+        copy.forgetSync();
+        const hand = (): void => this.#raisedFor(name, feed, copy, undefined, of, lane);
+        return entry.waiting.add(lane.source.name, frame.end - frame.start, hand, () => {});
+      }
+      const { had } = entry.tracker.take(lane.source, frame);
+      if (had >= frame.count) return;
+      if (had > 0) {
+        run = sliceRun(frame, had);
+        stretch = of && { ...of, after: of.after + had };
+      }
     }
+    // Each run that is waited for has a tag of its own.
+    const tag = raising === undefined ? undefined : `${raising}>feed ${this.#nextTag++}`;
+    if (raising !== undefined) this.#synchronous.further(raising);
+    const isTaken = this.#modulation.runs.enqueue(name, run, stretch, tag);
+    if (!isTaken && raising !== undefined) this.#synchronous.settle(raising);
   }
 
   /** The same of a stretch without events. */
-  passed(channel: number, of: Provenance): void {
-    for (const [name, { isOwn, entry }] of this.#feeds)
-      if (isOwn && entry.channelNumber === channel) this.#modulation.runs.pass(name, of);
+  passed(channel: number, of: Provenance, lane?: Lane): void {
+    for (const [name, feed] of this.#feeds)
+      if (feed.isOwn && feed.entry.feed?.channel === channel) this.#passedFor(name, feed, of, lane);
+  }
+
+  #passedFor(name: string, feed: Feed, of: Provenance, lane: Lane | undefined): void {
+    const { entry } = feed;
+    if (lane !== undefined && entry.open?.is !== "live") {
+      const pass = (): void => this.#passedFor(name, feed, of, lane);
+      return entry.waiting.add(lane.source.name, 0, pass, pass);
+    }
+    if (lane !== undefined) entry.tracker.place(lane.source, of.through);
+    this.#modulation.runs.pass(name, of);
   }
 
   /** Whether modulators here take this very process' events of the channel. */
   isFed(channel: number): boolean {
-    if (this.#feeds.size === 0) return false;
     for (const { isOwn, entry } of this.#feeds.values())
-      if (isOwn && entry.channelNumber === channel) return true;
+      if (isOwn && entry.feed?.channel === channel) return true;
     return false;
   }
 

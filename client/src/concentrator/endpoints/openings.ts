@@ -201,6 +201,7 @@ export class Openings {
     if (consumer.feed !== undefined) {
       const recovery = { recovered: recoveredOf(opened), missing: Number(opened.missing) };
       this.#production?.feeds.opened(consumer, comesBack ? recovery : undefined);
+      if (consumer.state.is === "live") consumer.waiting.hand();
       return;
     }
     const isOwed = comesBack || consumer.from !== undefined;

@@ -183,11 +183,11 @@ export class Demands {
     for (const name of this.#parts.modulation.installed.sourcesOf(installation)) this.tell(name);
   }
 
-  /** The producers and installations here that have consumers, here or elsewhere. */
-  wanted(): (ProducerEndpoint | Installation)[] {
+  /** The producers and installations here that have consumers, here or elsewhere. @param isFed whether modulators here take this channel by a feed */
+  wanted(isFed: (channel: number) => boolean): (ProducerEndpoint | Installation)[] {
     const wanted: (ProducerEndpoint | Installation)[] = [];
     const isWanted = (elsewhere: number, channel: number): boolean =>
-      elsewhere > 0 || this.#parts.routes.consumersOf(channel) > 0;
+      elsewhere > 0 || this.#parts.routes.consumersOf(channel) > 0 || isFed(channel);
     for (const endpoint of this.#parts.index)
       if (endpoint.is === "producer" && isWanted(endpoint.elsewhere, endpoint.channelNumber))
         wanted.push(endpoint);

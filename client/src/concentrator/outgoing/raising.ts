@@ -165,11 +165,11 @@ export class Raising {
     if (!frame.isSync) {
       this.#parts.reception.raised(frame, lane);
       this.#parts.modulation.runs.enqueue(channel, frame, of);
-      this.#parts.feeds.raised(frame, undefined, of);
+      this.#parts.feeds.raised(frame, undefined, of, lane);
       return;
     }
     const name = this.#parts.synchronous.begin(producer, raised, sent ? frame : undefined);
-    this.#parts.feeds.raised(frame, name, of);
+    this.#parts.feeds.raised(frame, name, of, lane);
     this.#parts.reception.raised(frame, lane, outcome => this.#parts.synchronous.settle(name, outcome));
     if (!this.#parts.modulation.runs.enqueue(channel, frame, of, name)) this.#parts.synchronous.settle(name);
   }
@@ -186,7 +186,7 @@ export class Raising {
     this.#parts.reception.stated(channelNumber, placeOf(lane));
     const none = { source: lane.source, after: raised, through: raised };
     this.#parts.modulation.runs.pass(channel, none);
-    this.#parts.feeds.passed(channelNumber, none);
+    this.#parts.feeds.passed(channelNumber, none, lane);
   }
 
   /** An event too large for the gateway is not sent, as without a connection. */
