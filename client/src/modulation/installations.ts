@@ -125,10 +125,16 @@ export class Installations {
   apart(sources: readonly string[], modulator: Modulator, derived: number): Installation | undefined {
     for (const installation of this) {
       const isIts = isApart(installation) || installation.number === derived;
-      if (!isIts || !sources.includes(installation.source)) continue;
+      if (!isIts || !(sources.includes(installation.source) || this.#isFedHere(installation, sources)))
+        continue;
       if (isSame(installation.modulator, modulator)) return installation;
     }
     return undefined;
+  }
+
+  /** Whether producers here feed it by one of these names, though another modulator's output did that before. */
+  #isFedHere({ process, input }: Installation, names: readonly string[]): boolean {
+    return process === 0 && names.some(name => this.names.numberOf(name) === input);
   }
 
   /** Names of the feeds of the modulators that make this channel here. */
