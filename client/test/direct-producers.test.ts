@@ -342,6 +342,32 @@ test("CHAN-9: a direct producer's broken connection loses nothing and repeats no
   await session.close();
 });
 
+test.each([
+  ["the derived channel", ["a#evens", "a"]],
+  ["the channel", ["a", "a#evens"]],
+])(
+  "CHAN-9, DEL-2: what a broken connection lost of modulators behind it is sent again: opened first is %s",
+  async (_, names) => {
+    await using rig = await startRig();
+    const { inbox } = await thirdsOfEvens(rig);
+    await using cutter = await startCutter(rig.gateway.address);
+    await using session = connect(cutter.address, { backoff: { firstMs: 20, mostMs: 100 } });
+    for (let round = 0; round < 5; round++) {
+      const opened = [];
+      for (const name of names) opened.push(await session.channel(name, Tick).produce());
+      inbox.all.length = 0;
+      cutter.hold();
+      for (const producer of opened) for (let n = 0; n < 30; n += 6) producer.publish({ n, note: "" });
+      await expect.poll(() => cutter.heldBytes).toBeGreaterThan(0);
+      cutter.cut();
+      cutter.release();
+      await inbox.take(10);
+      expect(numbers(inbox.all).sort((a, b) => a - b)).toEqual([0, 0, 6, 6, 12, 12, 18, 18, 24, 24]);
+      for (const producer of opened) await producer.close();
+    }
+  },
+);
+
 test("CHAN-9, MOE-17: what is made in a process while the past of what feeds a modulator there comes goes through that once", async () => {
   await using rig = await startRig();
   await using way = await startCutter(rig.gateway.address);
