@@ -39,7 +39,7 @@ const OTHERS: readonly Kind[] = [
 function gets({ of, filter, as }: Kind, published: string, n: number): boolean {
   const level = NAMES.indexOf(of);
   const from = NAMES.indexOf(published as (typeof NAMES)[number]);
-  // What is published where a modulator's output goes passes that one by.
+  // Events published where a modulator's output goes pass that modulator by.
   if (as !== undefined && from === level + 1) return true;
   if (from > level || (from < 1 && level >= 1 && n % 2 !== 0) || (from < 2 && level === 2 && n % 3 !== 0))
     return false;

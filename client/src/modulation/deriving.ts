@@ -142,9 +142,9 @@ export class Deriving {
   #address(installation: Installation, source: bigint, producer: number): void {
     const { number, lanes, former, process, elsewhere, isTold } = installation;
     const channel = producer === 0 ? 0 : number;
-    const isWanted = elsewhere > 0 && (process !== 0 || (isTold && !this.#parts.hold.isHeld(installation)));
     const present = lanes.get(source);
     if (present === undefined || present.areAt(channel, producer)) return;
+    const isWanted = elsewhere > 0 && (process !== 0 || (isTold && !this.#parts.hold.isHeld(installation)));
     const before = former.filter(({ usual, urgent }) => (usual.origin ?? urgent.origin)?.id === source);
     for (const pair of [...before, present])
       for (const lane of pair) {

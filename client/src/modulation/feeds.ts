@@ -297,8 +297,7 @@ export class Feeds {
    */
   raised(frame: EventsFrame, raising: string | undefined, of: Provenance | undefined, lane?: Lane): void {
     for (const [name, feed] of this.#feeds)
-      if (feed.isOwn && feed.entry.feed?.channel === frame.channel)
-        this.#raisedFor(name, feed, frame, raising, of, lane);
+      if (takesOwn(feed, frame.channel)) this.#raisedFor(name, feed, frame, raising, of, lane);
   }
 
   #raisedFor(
@@ -337,7 +336,7 @@ export class Feeds {
   /** The same of a stretch without events. */
   passed(channel: number, of: Provenance, lane?: Lane): void {
     for (const [name, feed] of this.#feeds)
-      if (feed.isOwn && feed.entry.feed?.channel === channel) this.#passedFor(name, feed, of, lane);
+      if (takesOwn(feed, channel)) this.#passedFor(name, feed, of, lane);
   }
 
   #passedFor(name: string, feed: Feed, of: Provenance, lane: Lane | undefined): void {
@@ -352,8 +351,8 @@ export class Feeds {
 
   /** Whether modulators here take this very process' events of the channel. */
   isFed(channel: number): boolean {
-    for (const { isOwn, entry } of this.#feeds.values())
-      if (isOwn && entry.feed?.channel === channel) return true;
+    if (this.#feeds.size === 0) return false;
+    for (const feed of this.#feeds.values()) if (takesOwn(feed, channel)) return true;
     return false;
   }
 
@@ -365,6 +364,11 @@ export class Feeds {
     for (const feed of this.#feeds.values()) if (feed.base === base) feed.entry.tracker.leaveTo(had);
     return had;
   }
+}
+
+/** Whether a feed takes this very process' events of the channel, be they to wait until it is open. One that was refused takes none. */
+function takesOwn({ isOwn, entry }: Feed, channel: number): boolean {
+  return isOwn && entry.feed?.channel === channel && entry.state.is !== "gone";
 }
 
 /** The stretch that a run from the wire accounts for: its own events, or the raw events that its modulator has been through. */
