@@ -1,8 +1,11 @@
 import { expect, test, vi } from "vitest";
 import { besideNeighbour, inEnqueue, neighbourIn } from "./hostile-rig.ts";
-import { modulator, Rig } from "./rig.ts";
+import { modulator, Rig, USUAL } from "./rig.ts";
 
 /* Hostile modulators that take the time of others. */
+
+/** Events of one run: the longest one that a host is given at once. */
+const EVENTS = 256;
 
 const { fateOf, rig } = await besideNeighbour();
 
@@ -93,4 +96,14 @@ test("28 a message that does not end: killed", async () => {
     code: "MODULATOR_TIMED_OUT",
   });
   expect((await fateOf(modulator("", "throw { get message() { for (;;); } };"))).code).toMatch(/^MODULATOR_/);
+});
+
+test("MOE-11: a filter that takes 2 ms for an event is not ended where many come at once", async () => {
+  await using usual = new Rig({ limits: { ...USUAL, timeShare: 1 } });
+  const spin = "for (const then = Date.now(); Date.now() - then < 2;);";
+  const derived = await usual.install(inEnqueue(`${spin} super.enqueue(event);`));
+  usual.step(EVENTS);
+  await usual.settled();
+  expect(usual.removed.get(derived)).toBeUndefined();
+  expect(usual.received(derived)).toHaveLength(EVENTS);
 });
