@@ -24,6 +24,8 @@ export interface ChannelOwner {
    * process 0.
    */
   presentOf(producer: number, source: bigint): { readonly number: number; readonly process: number };
+  /** The sources of all producers, also of those that publish into derived channels. */
+  presentSources(): ReadonlySet<bigint>;
   /** The subject of a producer's token; "" where it has none, or has gone. */
   subjectOf(producer: number): string;
   /** Cuts off a consumer's process whose queue is full. */
@@ -60,6 +62,8 @@ export class Channel {
   readonly demand = new ChannelDemand();
   readonly #acknowledgements: Acknowledgements;
   readonly #notices: DemandNotices;
+  /** Connections that were told last that nobody listens to what they send. */
+  #idle: WeakSet<Connection> | undefined;
   readonly counts: GatewayCounts;
 
   constructor(
@@ -118,7 +122,12 @@ export class Channel {
   enter(connection: Connection, policy: QueuePolicy, feed: number): void {
     this.demand.enter(feed);
     const listener = this.listeners.enter(connection, policy, feed);
-    for (const position of this.lanes.positions(this.nextSeq - 1)) listener.tell(this.#placed(position));
+    for (const position of this.positions()) listener.tell(this.#placed(position));
+  }
+
+  /** Positions for a consumer that begins now. */
+  positions(): Iterable<Position> {
+    return this.lanes.positions(this.nextSeq - 1, () => this.owner.presentSources());
   }
 
   /** The present position of a producer's usual or urgent events; undefined where nobody knows. */
@@ -189,7 +198,12 @@ export class Channel {
       consumers = Math.max(consumers, all.consumers);
       heard = Math.max(heard, all.consumers - all.unheard);
     }
-    if (consumers === 0) this.lanes.rest(producer => processes.includes(this.owner.processOf(producer)));
+    if (consumers > 0) this.#idle?.delete(connection);
+    else {
+      this.#idle ??= new WeakSet();
+      this.#idle.add(connection);
+      this.lanes.rest(producer => processes.includes(this.owner.processOf(producer)));
+    }
     const unheard = consumers - heard;
     const demand: Outgoing = { kind: "Demand", channel: this.number, consumers, unheard };
     return this.listeners.isBlocking && this.owner.isSentBy(this, connection)
@@ -251,6 +265,8 @@ export class Channel {
     const isFirst = isRaw && !this.lanes.knows(position.source);
     const wasSilent = isRaw && !this.lanes.sends(position);
     const taken = this.lanes.place(position, this.nextSeq - 1, from.subject?.name ?? "");
+    // It was on its way when the sender was told that nobody listens: the sender says it anew before it sends again.
+    if (this.#idle?.has(from) === true) this.lanes.rest(producer => producer === position.producer);
     this.listeners.tell(this.#placed(taken), from, isFirst);
     return wasSilent;
   }

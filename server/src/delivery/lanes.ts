@@ -384,10 +384,13 @@ export class GatewayLanes {
    *
    * @param seq sequence number of the channel's newest event: sources that ended unsent behind it are told, too, for later nobody can know
    * whether the consumer was there
+   * @param presentSources raw sources whose producers are here: what is made of these goes on, once somebody wants it, further than it was when they were cut off
    */
-  *positions(seq: number): Generator<Position> {
+  *positions(seq: number, presentSources: () => ReadonlySet<bigint>): Generator<Position> {
     for (const lane of this.#byProducer.values()) if (lane.live) yield positionOf(lane);
-    for (const lane of this.#unsent(seq)) yield this.#endOf(lane);
+    const ends = this.#unsent(seq);
+    const present = ends.length === 0 ? undefined : presentSources();
+    for (const lane of ends) if (present?.has(lane.origin || lane.source) === false) yield this.#endOf(lane);
   }
 
   /** Last positions of sources that went on behind this event and have ended, which nobody else tells; each with the newest event before its end. */

@@ -254,8 +254,7 @@ export class Replay {
     if (this.#begins !== undefined && this.#told !== undefined) {
       this.#tellEnds(this.#told, Number.POSITIVE_INFINITY);
       // The live positions come next, and tell the rest.
-      const { lanes, nextSeq } = this.#channel;
-      for (const position of lanes.positions(nextSeq - 1)) this.#sayBeginning(position);
+      for (const position of this.#channel.positions()) this.#sayBeginning(position);
     }
     this.end();
     this.#level();

@@ -116,6 +116,13 @@ export class ChannelManager implements ChannelOwner {
     return { number: present?.number ?? producer, process: present?.connection.process ?? 0 };
   }
 
+  presentSources(): ReadonlySet<bigint> {
+    const sources = new Set<bigint>();
+    for (const { source } of this.producers) sources.add(source);
+    for (const { source } of this.#outlets?.producers() ?? []) sources.add(source);
+    return sources;
+  }
+
   subjectOf(producer: number): string {
     return this.#producerOf(producer)?.connection.subject?.name ?? "";
   }

@@ -125,6 +125,11 @@ export class Outlets {
     return undefined;
   }
 
+  /** All producers. */
+  *producers(): Generator<GatewayProducer> {
+    for (const { producers } of this.#byName.values()) yield* producers;
+  }
+
   /** Whether a process has such a producer. */
   isAtProcess(process: number): boolean {
     for (const { sending } of this.#byName.values())

@@ -18,11 +18,13 @@ const position = (source: number, raised: number, producer = 1): Position => ({
   by: "",
 });
 
+const NONE = (): ReadonlySet<bigint> => new Set();
+
 test("DEL-4: of a producer that says ever new sources those are forgotten that it left longest ago, and no other's", () => {
   const lanes = new GatewayLanes();
   lanes.place(position(1_000_000, 5, 2), 0, "");
   for (let source = 1; source <= 10_000; source++) lanes.place(position(source, 5), 0, "");
-  expect([...lanes.positions(0)].map(({ source }) => source)).toEqual([1_000_000n, 10_000n]);
+  expect([...lanes.positions(0, NONE)].map(({ source }) => source)).toEqual([1_000_000n, 10_000n]);
   const known = (source: number) => Number(lanes.place(position(source, 0, 3), 0, "").raised);
   expect(known(1)).toBe(0);
   expect(known(9_999)).toBe(5);
@@ -35,7 +37,7 @@ test("DEL-4: a source whose producer came back before its former connection was 
   lanes.place(position(7, 5, 1), 0, "");
   lanes.place(position(7, 5, 2), 0, "");
   lanes.leave(1);
-  expect([...lanes.positions(0)]).toMatchObject([{ source: 7n, producer: 2 }]);
+  expect([...lanes.positions(0, NONE)]).toMatchObject([{ source: 7n, producer: 2 }]);
 });
 
 test("PROV-6, DEL-4: what a modulator elsewhere makes of a producer's last events is of its source after that has gone, too", () => {
@@ -52,7 +54,7 @@ test("PROV-6: the last position of what a modulator made before it began anew ta
   lanes.place({ ...position(7, 3), origin: 9n, through: 3n }, 3, "");
   lanes.leave(1);
   lanes.place({ ...position(8, 0), origin: 9n, after: 3n, through: 3n }, 3, "");
-  expect([...lanes.positions(3)]).toMatchObject([{ source: 8n, producer: 1 }]);
+  expect([...lanes.positions(3, NONE)]).toMatchObject([{ source: 8n, producer: 1 }]);
   expect([...lanes.ends(2)]).toMatchObject([{ seq: 3, position: { source: 7n, raised: 3n, producer: 0 } }]);
   lanes.leave(1);
   expect([...lanes.ends(2)]).toMatchObject([
@@ -82,8 +84,16 @@ test("PROV-5: of a raw source whose modulator rests or has gone, who begins to l
   const unheard = () => derived.unheard(raw.counting());
   expect(unheard()).toEqual([]);
   derived.rest(() => true);
-  expect([...derived.positions(0)]).toEqual([]);
+  expect([...derived.positions(0, NONE)]).toEqual([]);
   expect(unheard()).toMatchObject([{ source: 9n, raised: 5 }]);
+});
+
+test("PROV-6: of a source whose producer is back, who begins to listen is not told where it was when that was cut off", () => {
+  const lanes = new GatewayLanes();
+  lanes.place({ ...position(7, 0), origin: 9n, after: 4n, through: 4n }, 0, "");
+  lanes.leave(1);
+  expect([...lanes.positions(0, NONE)]).toMatchObject([{ source: 7n, through: 4n }]);
+  expect([...lanes.positions(0, () => new Set([9n]))]).toEqual([]);
 });
 
 test("HIST-7: a derived channel lacks what was raised behind a place where neither present output nor kept output goes on there", () => {
