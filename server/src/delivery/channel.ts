@@ -265,8 +265,8 @@ export class Channel {
     const isFirst = isRaw && !this.lanes.knows(position.source);
     const wasSilent = isRaw && !this.lanes.sends(position);
     const taken = this.lanes.place(position, this.nextSeq - 1, from.subject?.name ?? "");
-    // It was on its way when the sender was told that nobody listens: the sender says it anew before it sends again.
-    if (this.#idle?.has(from) === true) this.lanes.rest(producer => producer === position.producer);
+    // What a modulator said as nobody listened any more is stale for who listens next: it says that anew before it sends again.
+    if (!isRaw && this.#idle?.has(from) === true) this.lanes.rest(producer => producer === position.producer);
     this.listeners.tell(this.#placed(taken), from, isFirst);
     return wasSilent;
   }

@@ -79,8 +79,7 @@ export class Intake {
     const isOwn = position.origin === 0n || position.origin === producer?.source;
     if (!isOwn && connection !== this.#names.modulating)
       throw new JechoError("FRAME_UNEXPECTED", "a position in what is made of another producer's events");
-    if (derived.channel.position(connection, position))
-      manager.unmade.speaks(connection, position, derived.behind());
+    if (derived.channel.position(connection, position)) derived.unmade.speaks(connection, position);
   }
 
   /** Takes output that was made in another process than the producer's. */

@@ -265,30 +265,34 @@ export class GatewayLanes {
     for (const lane of this.#byProducer.values()) if (lane.live) yield lane;
   }
 
-  /** For a derived channel: the sources that producers publish into it, and whose events come. */
+  /** The sources that producers raise on the channel, or publish into a derived one, and whose events come. */
   *published(): Generator<SourceAt> {
     for (const lane of this.#byProducer.values()) if (lane.live && lane.origin === 0n) yield lane;
   }
 
   /** Sources whose producers were cut off, and may come back. */
   *awaited(): Generator<SourceAt> {
-    for (const lane of this.#gone?.values() ?? []) if (lane.isOver && !isOverNow(lane)) yield lane;
+    for (const lane of this.#rawGone()) if (lane.isOver && !isOverNow(lane)) yield lane;
   }
 
   /** Sources whose producers have gone since this gateway started, even if they may come back. */
   *over(): Generator<SourceAt> {
-    for (const lane of this.#gone?.values() ?? []) if (lane.seq >= 0 && lane.isOver) yield lane;
+    for (const lane of this.#rawGone()) if (lane.seq >= 0 && lane.isOver) yield lane;
   }
 
   /** Sources that have ended for good since this gateway started, with events. */
   *ended(): Generator<SourceAt> {
-    for (const lane of this.#gone?.values() ?? [])
-      if (lane.seq >= 0 && lane.raised > 0 && isOverNow(lane)) yield lane;
+    for (const lane of this.#rawGone()) if (lane.seq >= 0 && lane.raised > 0 && isOverNow(lane)) yield lane;
   }
 
   /** Absent sources of which earlier gateways kept events. */
   *kept(): Generator<SourceAt> {
-    for (const lane of this.#gone?.values() ?? []) if (lane.keptAt > 0 && lane.isOver) yield lane;
+    for (const lane of this.#rawGone()) if (lane.keptAt > 0 && lane.isOver) yield lane;
+  }
+
+  /** Absent sources that are no modulator's. */
+  *#rawGone(): Generator<GatewayLane> {
+    for (const lane of this.#gone?.values() ?? []) if (lane.origin === 0n) yield lane;
   }
 
   /** For a derived channel: those of these raw sources for which no modulator runs at present, so that `positions` does not name them. */

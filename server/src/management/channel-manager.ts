@@ -15,7 +15,6 @@ import {
   isWanted,
   tellType,
 } from "./consumer.ts";
-import type { GatewayDeparture } from "./departures.ts";
 import { Derivations } from "./derivations.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
 import { DerivedChannels } from "./derived-channels.ts";
@@ -31,8 +30,6 @@ import { UnmadeSources } from "./unmade.ts";
 const IDLE_MS = 600_000;
 /** Time for which a process tells other gateways how far a producer was that it has closed. */
 const TOLD_MS = 60_000;
-/** Most time by which that word is late. By then consumers know the sources that were there when they began. */
-const LATE_MS = 2000;
 
 /** Tracks one channel: its types, its endpoints by concentrator, its derived channels. */
 export class ChannelManager implements ChannelOwner {
@@ -72,7 +69,7 @@ export class ChannelManager implements ChannelOwner {
     this.place = { manager: this, channel: this.channel, derived: undefined, feed: 0 };
     this.types = new WrittenTypes(names.types, names.limits.typesPerChannel);
     this.derivations = new Derivations(name, names.limits.namesPerChannel);
-    this.unmade = new UnmadeSources(this.channel.lanes, this.producers, this.derivations, names);
+    this.unmade = new UnmadeSources(this.channel, this.producers, this.derivations, names);
     this.#keeper = new HistoryKeeper(name, names.keeping, this.types);
     this.derivedChannels = new DerivedChannels(this, objects, this.#keeper);
     this.#keeper.restore(this.channel);
@@ -220,15 +217,10 @@ export class ChannelManager implements ChannelOwner {
     this.channel.tellDemand(connection);
   }
 
-  /** A producer was closed at another gateway: whoever was there may not have had all that it raised. */
-  departed({ source, raised, raisedUrgent, by, at }: GatewayDeparture): void {
-    for (const [urgent, count] of [
-      [false, raised],
-      [true, raisedUrgent],
-    ] as const) {
-      const end = { source, urgent, producer: 0, raised: Number(count), endedAt: at - LATE_MS };
-      if (this.channel.departed(end, by)) this.unmade.departed(end);
-    }
+  /** The gateway's process for modulators has gone. */
+  makerLost(): void {
+    this.unmade.makerLost();
+    for (const { unmade } of this.derivations) unmade.makerLost();
   }
 
   /** A derived channel has gone: its producers have nothing to publish into. */
@@ -245,7 +237,8 @@ export class ChannelManager implements ChannelOwner {
     const { connection, outlet } = producer;
     if (connection.isOpen) this.#noteClosed(connection);
     this.names.forgetProducer(producer);
-    if (this.home === "here") this.unmade.left(producer);
+    const among = outlet === undefined ? this.unmade : outlet.derived?.unmade;
+    if (this.home === "here") among?.left(producer);
     for (const { channel } of this.derivations) channel.lanes.leave(producer.number);
     if (outlet !== undefined) this.outlets.remove(producer);
     else {
@@ -283,6 +276,8 @@ export class ChannelManager implements ChannelOwner {
   nameDerived(derived: DerivedChannel, name: string): void {
     this.derivations.name(derived, name);
     this.#outlets?.attach(name);
+    for (const departure of this.names.departuresFrom(`${this.name}#${name}`))
+      derived.unmade.departed(departure);
   }
 
   /**

@@ -13,6 +13,7 @@ import type { Outlet } from "./outlets.ts";
 import { Placements, type WantedInstallation } from "./placements.ts";
 import { Producers } from "./producers.ts";
 import { checkMatch, isReadable, type Reader } from "./types.ts";
+import { UnmadeSources } from "./unmade.ts";
 
 const NO_TAGS: readonly bigint[] = [];
 
@@ -58,6 +59,8 @@ export class DerivedChannel {
   /** Consumers may come back to what an earlier gateway kept: until then it stays. */
   isHeld = false;
   readonly placements: Placements;
+  /** The sources that producers publish into the channel directly. */
+  readonly unmade: UnmadeSources;
   /** Positions in raw sources that consumers said they had reached. */
   readonly #claimed = new Map<string, SourcePlace>();
   /** Outlets of producers that publish into the channel directly. */
@@ -85,12 +88,15 @@ export class DerivedChannel {
     this.#objects = objects;
     this.by = by;
     this.parent = parent;
-    const behind = parent?.objects ?? NO_TAGS;
-    this.objects = behind;
+    const tags = parent?.objects ?? NO_TAGS;
+    this.objects = tags;
     this.placements = new Placements(this);
+    const behind = { [Symbol.iterator]: () => this.behind() };
+    // Where those that join begin is not known: they may have raised events while nobody derived the channel.
+    this.unmade = new UnmadeSources(channel, { joining: () => [] }, behind, manager.names);
     parent?.children.set(channel.number, this);
     if (modulator.objects.length === 0) return;
-    this.objects = [...behind, ...modulator.objects.map(({ object }) => objectTag(object))];
+    this.objects = [...tags, ...modulator.objects.map(({ object }) => objectTag(object))];
     objects.use(this);
   }
 
@@ -119,6 +125,12 @@ export class DerivedChannel {
       yield child;
       yield* child.behind();
     }
+  }
+
+  /** All sources that its events may be made of: those of the channel, and those published into the derived channels between. */
+  *sources(): Generator<UnmadeSources> {
+    yield this.manager.unmade;
+    for (let between = this.parent; between !== undefined; between = between.parent) yield between.unmade;
   }
 
   /** Whether this process publishes into the derived channel directly. */

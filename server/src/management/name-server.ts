@@ -118,7 +118,7 @@ export class NameServer {
       asker.keep(CHANNEL_BYTES);
       manager = new ChannelManager(name, this, this.#objects, asker);
       this.#managers.set(name, manager);
-      for (const departure of this.#departures.take(name)) manager.departed(departure);
+      for (const departure of this.departuresFrom(name)) manager.unmade.departed(departure);
     }
     return manager;
   }
@@ -134,9 +134,16 @@ export class NameServer {
 
   /** A producer was closed at another gateway. */
   departed(departure: GatewayDeparture): void {
-    const manager = this.find(departure.channel);
-    if (manager === undefined) this.#departures.add(departure);
-    else manager.departed(departure);
+    const { base, derived } = this.split(departure.channel);
+    const manager = this.find(base);
+    const at = derived === "" ? manager : manager?.derivations.named(derived);
+    if (at === undefined) this.#departures.add(departure);
+    else at.unmade.departed(departure);
+  }
+
+  /** The same of a channel that comes into being, or of a derived one that gets its name. */
+  departuresFrom(channel: string): GatewayDeparture[] {
+    return this.#departures.take(channel);
   }
 
   /** The manager of the channel with this name, where it is in use. @throws JechoError `CHANNEL_NAME_INVALID` */
@@ -319,7 +326,7 @@ export class NameServer {
 
   #lostMaker(maker: Connection): void {
     for (const { placements } of [...this.#derived.values()]) placements.lostMaker(maker);
-    for (const { unmade } of this.#managers.values()) unmade.makerLost();
+    for (const manager of this.#managers.values()) manager.makerLost();
   }
 
   /** The managers of all channels that are in use, or whose history is kept in memory. */

@@ -150,9 +150,7 @@ export class GatewayOpenings {
 
   /** A producer was closed at another gateway. @throws JechoError `RIGHT_MISSING` */
   departed({ subject = ANYBODY, address }: ClientConnection, { channel, agoMs, ...counts }: Departed): void {
-    const { base, derived } = this.#names.split(channel);
-    // Of what is published behind a modulator its own gateway alone knew.
-    if (derived !== "") return;
+    const { base } = this.#names.split(channel);
     this.#names.owners.check(base, channel, subject);
     const { name } = subject;
     const at = performance.now() - agoMs;
@@ -214,7 +212,7 @@ export class GatewayOpenings {
     const wasElsewhere = comesBack(frame)
       ? from?.epoch !== epoch || !this.#names.isOwnEpoch(epoch)
       : changes(from) && isNew;
-    if (wasElsewhere) manager.unmade.endedBefore(derived);
+    if (wasElsewhere) for (const sources of derived.sources()) sources.endedBefore(derived);
     const number = this.#names.newEndpoint();
     const consumer = new GatewayConsumer(number, connection, derived.place, terms, keptBytesOf(frame));
     try {
@@ -352,7 +350,7 @@ export class GatewayOpenings {
     });
     const listen = (): void => {
       consumer.listen();
-      if (derived !== undefined) derived.manager.unmade.tell(derived, connection);
+      if (derived !== undefined) for (const sources of derived.sources()) sources.tell(derived, connection);
       // Not sooner: what is kept for its return alone goes with that.
       if (from?.from === FROM.resume) channel.demand.returned(consumer);
       if (had !== undefined && feed === 0) {

@@ -3,10 +3,12 @@ import type { Connection } from "../connections/connection.ts";
 import type { Channel } from "../delivery/channel.ts";
 import { type GatewayProducer, type ProducerOutlet, Producers } from "./producers.ts";
 import type { TypeRegistry } from "./types.ts";
+import type { UnmadeSources } from "./unmade.ts";
 
 /** A derived channel, as far as producers publish into it. */
 export interface PublishedChannel {
   readonly channel: Channel;
+  readonly unmade: Pick<UnmadeSources, "returns" | "left">;
   /** The outlets with its names. */
   readonly outlets: Set<Outlet>;
   /** @throws JechoError `TYPE_MISMATCH` */
@@ -204,6 +206,7 @@ export class Outlets {
 
   #take(outlet: Outlet, producer: GatewayProducer): void {
     outlet.sending.add(producer);
+    outlet.derived?.unmade.returns(producer);
     const type = outlet.typeOf(producer);
     if (type !== undefined && outlet.derived !== undefined) outlet.derived.announce(type);
   }

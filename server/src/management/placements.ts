@@ -271,7 +271,8 @@ export class Placements {
     const installation = this.#madeBy(from, process);
     const { manager } = this.#derived;
     if (installation !== undefined) installation.failed(why);
-    else if (from === manager.names.modulating) manager.unmade.makerLost([this.#derived]);
+    else if (from === manager.names.modulating)
+      for (const sources of this.#derived.sources()) sources.makerLost([this.#derived]);
   }
 
   /** The process that runs the modulator has moved it to another tier. */

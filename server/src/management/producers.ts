@@ -7,20 +7,16 @@ export interface ProducerManager {
   /** The channel's name. */
   readonly name: string;
   readonly channel: Channel;
-  readonly unmade: {
-    speaks(
-      connection: Connection,
-      position: Position,
-      derived?: Iterable<{ readonly channel: Channel }>,
-    ): void;
-  };
+  readonly unmade: { speaks(connection: Connection, position: Position): void };
   removeProducer(producer: GatewayProducer): void;
 }
 
 /** The name of a derived channel, into which a direct producer publishes. */
 export interface ProducerOutlet {
   /** The derived channel that has the name at present. */
-  readonly derived: { readonly channel: Channel } | undefined;
+  readonly derived:
+    | { readonly channel: Channel; readonly unmade: { left(producer: GatewayProducer): void } }
+    | undefined;
   /** Producers whose events that channel takes. */
   readonly sending: Producers;
 }

@@ -3,16 +3,21 @@ import type { Connection } from "../connections/connection.ts";
 import type { RunningTime } from "../connections/running-time.ts";
 import type { Channel } from "../delivery/channel.ts";
 import type { GatewayLanes, SourceAt } from "../delivery/lanes.ts";
-import type { GatewayProducer, Producers } from "./producers.ts";
+import type { GatewayDeparture } from "./departures.ts";
+import type { GatewayProducer } from "./producers.ts";
 
 /** The part of a derived channel that is used here. */
 interface Derived {
   readonly channel: Channel;
-  readonly parent: Derived | undefined;
   readonly placements: {
     hasPlace(producing: Connection): boolean;
     isElsewhere(producing: Connection): boolean;
   };
+}
+
+/** Producers of a channel, of which some may not have all modulators yet. */
+interface JoiningProducers {
+  joining(): Iterable<GatewayProducer>;
 }
 
 /** Waits for producers that were cut off, which may come back for so long. */
@@ -24,26 +29,34 @@ interface Returns {
 /** Time that processes other than the producer's have for the output so far. */
 const AT_WORK_MS = 5000;
 
-/** Tells consumers of derived channels the positions of raw sources that no modulator accounts for, so that they know what they miss (PROV-5). */
+/** Time by which a producer may have been closed before it says so. */
+const LATE_MS = 2000;
+
+/**
+ * The raw sources of one channel, or those that are published into one derived channel: tells consumers of what is derived the positions that no modulator accounts
+ * for, so that they know what they miss (PROV-5).
+ */
 export class UnmadeSources {
+  readonly #channel: Channel;
   readonly #lanes: GatewayLanes;
-  readonly #producers: Producers;
+  readonly #producers: JoiningProducers;
   readonly #derivations: Iterable<Derived>;
   readonly #returns: RunningTime;
   readonly #resumeWindowMs: number;
 
   /**
-   * @param lanes those of the channel itself
-   * @param producers the channel's
-   * @param derivations what is derived from it
+   * @param channel that they are raised on, or published into
+   * @param producers whose modulators may not be there yet
+   * @param derivations what is derived from the channel
    */
   constructor(
-    lanes: GatewayLanes,
-    producers: Producers,
+    channel: Channel,
+    producers: JoiningProducers,
     derivations: Iterable<Derived>,
     { returns, keeping }: Returns,
   ) {
-    this.#lanes = lanes;
+    this.#channel = channel;
+    this.#lanes = channel.lanes;
     this.#producers = producers;
     this.#derivations = derivations;
     this.#returns = returns;
@@ -52,43 +65,37 @@ export class UnmadeSources {
 
   /** A source begins. One that is known has begun before, and goes on. */
   begins(producer: GatewayProducer): void {
-    const { number, source, connection } = producer;
-    if (source === 0n) return;
-    if (this.#lanes.knows(source)) return this.#lanes.returns(source, number, connection.subject?.name ?? "");
+    if (producer.source === 0n || this.returns(producer)) return;
     const at = beginningsOf(producer);
     for (const { channel } of this.#derivations)
-      for (const one of at) channel.sourceBegins(connection, one, true);
+      for (const one of at) channel.sourceBegins(producer.connection, one, true);
   }
 
-  /**
-   * A source of which nothing came until now says where it is: it may have been silent when consumers came whose modulators begin with it later.
-   *
-   * @param derived what is made of it: by default what is derived from the channel
-   */
-  speaks(
-    connection: Connection,
-    { producer, source, urgent, raised }: Position,
-    derived: Iterable<Pick<Derived, "channel">> = this.#derivations,
-  ): void {
+  /** A producer is here, perhaps again: then its source goes on. @returns whether that is known */
+  returns({ number, source, connection }: GatewayProducer): boolean {
+    if (!this.#lanes.knows(source)) return false;
+    this.#lanes.returns(source, number, connection.subject?.name ?? "");
+    return true;
+  }
+
+  /** A source of which nothing came until now says where it is: it may have been silent when consumers came whose modulators begin with it later. */
+  speaks(connection: Connection, { producer, source, urgent, raised }: Position): void {
     const at = { producer, source, urgent, raised: Number(raised) };
-    for (const { channel } of derived)
+    for (const { channel } of this.#derivations)
       if (channel.lanes.unheard([at]).length > 0) channel.sourceBegins(connection, at, false);
   }
 
-  /** A consumer listens from now on. */
-  tell(derived: Derived, connection: Connection): void {
-    const { channel } = derived;
-    for (const at of channel.lanes.unheard(this.#begun(derived))) channel.tellBeginning(connection, at);
+  /** A consumer of something derived listens from now on. */
+  tell({ channel }: Derived, connection: Connection): void {
+    for (const at of channel.lanes.unheard(this.#begun())) channel.tellBeginning(connection, at);
   }
 
   /** Raw sources whose events come, or are to come once their producers are back, or have all modulators: these say themselves where they are when they raise something. */
-  *#begun({ parent }: Derived): Generator<SourceAt> {
-    yield* this.#lanes.counting();
+  *#begun(): Generator<SourceAt> {
+    yield* this.#lanes.published();
     yield* this.#lanes.awaited();
     for (const producer of this.#producers.joining())
       if (producer.source !== 0n && !this.#lanes.knows(producer.source)) yield* beginningsOf(producer);
-    for (let between = parent; between !== undefined; between = between.parent)
-      yield* between.channel.lanes.published();
   }
 
   /** A producer has gone: what nothing accounts for in time is told. Who runs a modulator in its stead takes as long as it needs. */
@@ -110,9 +117,16 @@ export class UnmadeSources {
     });
   }
 
-  /** A source had ended at another gateway. */
-  departed(end: SourceAt): void {
-    for (const { channel } of this.#derivations) this.#end(channel.lanes.unmade([end]), channel);
+  /** A producer was closed at another gateway: whoever was there may not have had all that it raised. */
+  departed({ source, raised, raisedUrgent, by, at }: GatewayDeparture): void {
+    for (const [urgent, count] of [
+      [false, raised],
+      [true, raisedUrgent],
+    ] as const) {
+      const end = { source, urgent, producer: 0, raised: Number(count), endedAt: at - LATE_MS };
+      if (!this.#channel.departed(end, by)) continue;
+      for (const { channel } of this.#derivations) this.#end(channel.lanes.unmade([end]), channel);
+    }
   }
 
   #end(ends: readonly SourceAt[], derived: Channel): void {

@@ -1,3 +1,4 @@
+import { splitName } from "@jecho/shared";
 import type { Modulation } from "../../modulation/modulation.ts";
 import type { ProducerEndpoint } from "../endpoints/endpoint.ts";
 import type { EndpointIndex } from "../endpoints/endpoint-index.ts";
@@ -97,15 +98,22 @@ export class Departures {
   #add(channel: string, { usual, urgent }: Lanes): void {
     if (usual.raised + urgent.raised === 0) return;
     const [raised, raisedUrgent] = [BigInt(usual.raised), BigInt(urgent.raised)];
-    this.#all.push({ channel, source: usual.source.id, raised, raisedUrgent, at: performance.now() });
+    const departure = { channel, source: usual.source.id, raised, raisedUrgent, at: performance.now() };
+    this.#all.push(departure);
     if (this.#all.length > MOST_TOLD) this.#all.shift();
+    // While nobody derives the channel, the gateway has taken no position.
+    if (splitName(channel).derived !== "") this.#say(departure);
+  }
+
+  #say({ at, ...counts }: Departure): void {
+    const agoMs = Math.ceil(performance.now() - at);
+    this.#parts.link.send({ kind: "Departed", agoMs, ...counts });
   }
 
   /** Tells the gateway of a new connection. */
   tell(): void {
     const now = performance.now();
     this.#all = this.#all.filter(({ at }) => now - at < TOLD_MS);
-    for (const { at, ...departed } of this.#all)
-      this.#parts.link.send({ kind: "Departed", agoMs: Math.ceil(now - at), ...departed });
+    for (const departure of this.#all) this.#say(departure);
   }
 }
