@@ -1,8 +1,5 @@
 import { JechoError } from "@jecho/shared";
-import type { Limits } from "../sandbox/sandbox.ts";
-
-/** Milliseconds per event that are free: the number of events is the producer's doing. */
-const FREE_MS_PER_EVENT = 1;
+import { FREE_MS_PER_EVENT, type Limits } from "../sandbox/sandbox.ts";
 
 /** A modulator's budget of processor time. It refills with wall-clock time. */
 export class TimeBudget {

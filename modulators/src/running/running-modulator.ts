@@ -3,7 +3,7 @@ import { FLAG_URGENT, type Install, type ObjectUpdate } from "@jecho/shared/inte
 import { isStarved, unsound } from "../sandbox/failures.ts";
 import type { ContextValue, Emit, Program, RunChunk, Sandbox, Turn } from "../sandbox/sandbox.ts";
 import { TimeBudget } from "./budgets.ts";
-import { CallSize, NO_EVENTS } from "./chunks.ts";
+import { NO_EVENTS } from "./chunks.ts";
 import { InputTypes } from "./input-types.ts";
 import { typeOf } from "./known-types.ts";
 import { ObjectStates } from "./object-states.ts";
@@ -31,7 +31,6 @@ export class RunningModulator {
   readonly #objects: ObjectStates;
   readonly #types: InputTypes;
   readonly #budget: TimeBudget;
-  readonly #callSize: CallSize;
   readonly #writer: RunWriter;
   #sandbox: Sandbox;
   /** Versions that its input was made with, and the ones that the sandbox knows. */
@@ -78,7 +77,6 @@ export class RunningModulator {
     this.#program = { ...modulator, offers: install.offers, behind: install.behind };
     this.#objects = ObjectStates.of(modulator.objects, limits);
     this.#budget = new TimeBudget(limits);
-    this.#callSize = new CallSize(limits.callMs);
     this.#writer = new RunWriter(install, surroundings);
     this.#types = new InputTypes(
       token => surroundings.types.find(this.channel, token),
@@ -180,29 +178,11 @@ export class RunningModulator {
     let dropped = 0;
     this.#writer.beginBatch();
     for (const chunk of chunks) {
-      // Nothing ends a modulator that is trusted for its time.
-      if (this.#surroundings.engine.isTrusted) dropped += this.#give(chunk, flags, picks);
-      else dropped += this.#giveInParts(chunk, flags);
+      this.#writer.give(chunk);
+      dropped += this.#turn(flags, chunk, picks);
+      this.#surroundings.pause();
     }
     this.#writer.endBatch();
-    return dropped;
-  }
-
-  #giveInParts(chunk: RunChunk, flags: number): number {
-    let dropped = 0;
-    let done = 0;
-    do {
-      const part = this.#callSize.next(chunk, done);
-      dropped += this.#give(part, flags);
-      done += part.end;
-    } while (done < chunk.end);
-    return dropped;
-  }
-
-  #give(chunk: RunChunk, flags: number, picks?: readonly number[]): number {
-    this.#writer.give(chunk);
-    const dropped = this.#turn(flags, chunk, picks);
-    this.#surroundings.pause();
     return dropped;
   }
 
@@ -249,7 +229,6 @@ export class RunningModulator {
           chunk === undefined ? this.#sandbox.period(turn) : this.#sandbox.run(chunk, this.#type, turn);
         this.#sendCalls();
         const spent = this.#sandbox.cpuMs - before;
-        this.#callSize.took(spent, chunk?.end ?? 0);
         if (spent > 0) this.#budget.spend(spent, chunk?.end ?? 0);
         return dropped;
       } catch (error) {

@@ -10,7 +10,7 @@ export interface Limits {
    * ones grow beyond it, the largest one of the subject that uses most is removed. Default: 512.
    */
   readonly totalMemoryMiB: number;
-  /** Processor time of one call, of the intercepts for up to 256 events or 256 KiB, in milliseconds. Default: 50. */
+  /** Processor time of one call, of the intercepts for up to 256 events or 256 KiB, in milliseconds, besides 1 ms for each event. Default: 50. */
   readonly callMs: number;
   /** Processor time for evaluating the module and constructing the modulator, in milliseconds. Default: 250. */
   readonly installMs: number;
@@ -49,6 +49,9 @@ export const DEFAULT_LIMITS: Limits = {
   sourceBytes: 256 << 10,
   parametersBytes: 64 << 10,
 };
+
+/** Milliseconds of a call that are free for each event: how many come at once is the producer's doing. */
+export const FREE_MS_PER_EVENT = 1;
 
 /** Most input of one call: it stays in the processor's cache, and its deadline is meaningful. */
 export const CHUNK_BYTES = 256 << 10;

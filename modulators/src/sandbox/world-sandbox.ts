@@ -9,6 +9,7 @@ import {
   type ContextValue,
   type Declared,
   type Emit,
+  FREE_MS_PER_EVENT,
   type Limits,
   type ObjectState,
   OUTBOX,
@@ -218,9 +219,14 @@ export class WorldSandbox implements Sandbox {
     const { direct } = this.#realm;
     const status =
       direct === undefined
-        ? this.#call("run", [this.#fill(chunk), chunk.end, ready, timeMs, type], this.#limits.callMs)
+        ? this.#call("run", [this.#fill(chunk), chunk.end, ready, timeMs, type], this.#runMs(chunk))
         : numberOf(direct.run(chunk, type, ready, timeMs));
     return this.#finish(status, turn, chunk, type);
+  }
+
+  /** Deadline of a call with these events. */
+  #runMs({ end: events }: RunChunk): number {
+    return this.#limits.callMs + FREE_MS_PER_EVENT * events;
   }
 
   period(turn: Turn): number {
