@@ -62,8 +62,6 @@ export class Channel {
   readonly demand = new ChannelDemand();
   readonly #acknowledgements: Acknowledgements;
   readonly #notices: DemandNotices;
-  /** Connections that were told last that nobody listens to what they send. */
-  #idle: WeakSet<Connection> | undefined;
   readonly counts: GatewayCounts;
 
   constructor(
@@ -198,12 +196,7 @@ export class Channel {
       consumers = Math.max(consumers, all.consumers);
       heard = Math.max(heard, all.consumers - all.unheard);
     }
-    if (consumers > 0) this.#idle?.delete(connection);
-    else {
-      this.#idle ??= new WeakSet();
-      this.#idle.add(connection);
-      this.lanes.rest(producer => processes.includes(this.owner.processOf(producer)));
-    }
+    if (consumers === 0) this.lanes.rest(producer => processes.includes(this.owner.processOf(producer)));
     const unheard = consumers - heard;
     const demand: Outgoing = { kind: "Demand", channel: this.number, consumers, unheard };
     return this.listeners.isBlocking && this.owner.isSentBy(this, connection)
@@ -265,8 +258,6 @@ export class Channel {
     const isFirst = isRaw && !this.lanes.knows(position.source);
     const wasSilent = isRaw && !this.lanes.sends(position);
     const taken = this.lanes.place(position, this.nextSeq - 1, from.subject?.name ?? "");
-    // What a modulator said as nobody listened any more is stale for who listens next: it says that anew before it sends again.
-    if (!isRaw && this.#idle?.has(from) === true) this.lanes.rest(producer => producer === position.producer);
     this.listeners.tell(this.#placed(taken), from, isFirst);
     return wasSilent;
   }
