@@ -92,7 +92,7 @@ export class DerivedChannel {
     this.objects = tags;
     this.placements = new Placements(this);
     const behind = { [Symbol.iterator]: () => this.behind() };
-    // Where those that join begin is not known: they may have raised events while nobody derived the channel.
+    // Joining producers may have raised events while nobody derived the channel: where they begin is not known.
     this.unmade = new UnmadeSources(channel, { joining: () => [] }, behind, manager.names);
     parent?.children.set(channel.number, this);
     if (modulator.objects.length === 0) return;

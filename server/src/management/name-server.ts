@@ -141,7 +141,7 @@ export class NameServer {
     else at.unmade.departed(departure);
   }
 
-  /** The same of a channel that comes into being, or of a derived one that gets its name. */
+  /** Departures from a channel that comes into being, or from a derived one that gets its name. */
   departuresFrom(channel: string): GatewayDeparture[] {
     return this.#departures.take(channel);
   }

@@ -29,7 +29,7 @@ interface Returns {
 /** Time that processes other than the producer's have for the output so far. */
 const AT_WORK_MS = 5000;
 
-/** Time by which a producer may have been closed before it says so. */
+/** Most time by which a process' word on a closed producer is late. By then consumers know the sources that were there when they began. */
 const LATE_MS = 2000;
 
 /**

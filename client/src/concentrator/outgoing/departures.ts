@@ -101,7 +101,7 @@ export class Departures {
     const departure = { channel, source: usual.source.id, raised, raisedUrgent, at: performance.now() };
     this.#all.push(departure);
     if (this.#all.length > MOST_TOLD) this.#all.shift();
-    // While nobody derives the channel, the gateway has taken no position.
+    // The gateway takes no position on a derived channel's name while nobody derives that.
     if (splitName(channel).derived !== "") this.#say(departure);
   }
 
