@@ -1,5 +1,5 @@
 import { type EventsFrame, sliceRun } from "@jecho/shared/internal";
-import { laneNumber } from "./lanes.ts";
+import { laneNumber } from "./lane.ts";
 import type { SharedMemory, WaitingBytes } from "./waiting.ts";
 
 /** A producer's usual or urgent events on a channel. */

@@ -1,5 +1,5 @@
 import type { EventsFrame } from "@jecho/shared/internal";
-import { type RunSource, type SourceCount, sourceName } from "../delivery/lanes.ts";
+import { type RunSource, type SourceCount, sourceName } from "../delivery/lane.ts";
 import type { GatewayCounts } from "../operations/gateway-counts.ts";
 import { type EpochStart, EventLog, type LoggedRun, type Retention } from "./event-log.ts";
 import { RunMemory } from "./run-memory.ts";

@@ -3,7 +3,8 @@ import { encodeControl, FROM, type Place, type Position } from "@jecho/shared/in
 import type { Connection } from "../connections/connection.ts";
 import type { Portions } from "../connections/portions.ts";
 import type { Channel } from "../delivery/channel.ts";
-import { laneNumber, type SourceEnd, sourceName } from "../delivery/lanes.ts";
+import { laneNumber, sourceName } from "../delivery/lane.ts";
+import type { SourceEnd } from "../delivery/lanes.ts";
 import { SOCKET_HIGH_BYTES } from "../delivery/listener.ts";
 import type { LoggedRun } from "./event-log.ts";
 import type { History } from "./history.ts";

@@ -1,5 +1,5 @@
 import type { SourcePlace } from "@jecho/shared/internal";
-import { sourceName } from "../delivery/lanes.ts";
+import { sourceName } from "../delivery/lane.ts";
 import type { LoggedRun } from "./event-log.ts";
 
 /** Kept events behind places in raw sources. */

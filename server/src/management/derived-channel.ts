@@ -3,7 +3,7 @@ import { ERRORS, JechoError, type Type } from "@jecho/shared";
 import { Few, type Modulator, objectTag, type SourcePlace } from "@jecho/shared/internal";
 import type { Connection } from "../connections/connection.ts";
 import type { Channel } from "../delivery/channel.ts";
-import { sourceName } from "../delivery/lanes.ts";
+import { sourceName } from "../delivery/lane.ts";
 import type { SharedObjects } from "../objects/shared-objects.ts";
 import type { ChannelManager } from "./channel-manager.ts";
 import type { ConsumerPlace } from "./consumer.ts";

@@ -2,7 +2,8 @@ import type { Position } from "@jecho/shared/internal";
 import type { Connection } from "../connections/connection.ts";
 import type { RunningTime } from "../connections/running-time.ts";
 import type { Channel } from "../delivery/channel.ts";
-import type { GatewayLanes, SourceAt } from "../delivery/lanes.ts";
+import type { SourceAt } from "../delivery/lane.ts";
+import type { GatewayLanes } from "../delivery/lanes.ts";
 import type { GatewayDeparture } from "./departures.ts";
 import type { GatewayProducer } from "./producers.ts";
 
