@@ -131,6 +131,7 @@ export class Deriving {
     lane.coverage ??= new Coverage(source, reached);
     this.#address(installation, source.id, producer);
     if (!isNew) return;
+    lane.leftAt = this.#parts.index.producerOfSource(source.id)?.lanes.of(source.urgent).leftAt;
     const { number, isTold, former } = installation;
     if (number !== 0) this.#parts.reception.begun(number, placeOf(lane));
     // A coming consumer is told the modulator's first position, after the output of its earlier state.
@@ -178,8 +179,11 @@ export class Deriving {
   seen(installation: Installation, { source, after, through }: Provenance): void {
     const lane = this.#laneOf(installation, source.id, source.urgent);
     lane.coverage ??= new Coverage(source as TrackedSource, after);
-    // A position behind a gap accounts for nothing before it.
-    if (after > lane.coverage.through && lane.coverage.isBehind) this.#state(lane, installation);
+    if (after > lane.coverage.through) {
+      // A position behind a gap accounts for nothing before it.
+      this.#state(lane, installation);
+      if (!installation.isTold) lane.leftAt ??= lane.coverage.through;
+    }
     lane.coverage.seen(after, through);
     this.#stateSoon(lane, installation);
   }

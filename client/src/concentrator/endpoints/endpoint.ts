@@ -207,8 +207,10 @@ export class ProducerEndpoint extends Stateful<ProducerState> {
     return this.#number;
   }
 
-  protected override changed(): void {
+  protected override changed(before: ProducerState): void {
     const { channelNumber = 0, number = 0 } = this.open ?? {};
+    const wasOpen = before.is === "live" || before.is === "installing";
+    if (wasOpen && this.open === undefined) for (const lane of this.lanes) lane.leftAt ??= lane.raised;
     this.#channelNumber = channelNumber;
     this.#number = number;
   }

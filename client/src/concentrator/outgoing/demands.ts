@@ -133,8 +133,11 @@ export class Demands {
     sent: (lane: Lane, runs: readonly EventsFrame[]) => void = () => {},
   ): void {
     for (const lane of lanes) {
-      if (consumers === 0) lane.isPlaced = false;
-      else if (begins && lane.isBegun && lane.isAddressed) {
+      if (consumers === 0) {
+        lane.isPlaced = false;
+        // Whoever comes later lacks nothing before.
+        lane.leftAt = undefined;
+      } else if (begins && lane.isBegun && lane.isAddressed) {
         const runs = this.#parts.outbox.resume(lane);
         if (runs.length > 0) sent(lane, runs);
       }

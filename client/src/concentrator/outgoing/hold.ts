@@ -63,7 +63,8 @@ export class Hold {
   opened(): void {
     if (this.#isTogether) return;
     this.#isTogether = true;
-    this.stir();
+    if (this.#wanted.size === 0) this.end();
+    else this.stir();
   }
 
   /** Called at a sign of a returning consumer: a modulator is asked for, or something is wanted again. */
@@ -73,7 +74,8 @@ export class Hold {
 
   /** Called when this channel or derived channel is wanted again. */
   back(wanted: Wanted): void {
-    if (this.#wanted.delete(wanted) && this.#wanted.size === 0) this.end();
+    // Before that a producer may not know yet who else wants its events.
+    if (this.#wanted.delete(wanted) && this.#wanted.size === 0 && this.#isTogether) this.end();
     else this.stir();
   }
 

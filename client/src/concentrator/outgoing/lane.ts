@@ -76,6 +76,11 @@ export class Lane {
   readonly urgent: boolean;
   /** Whether the gateway knows the count. */
   isPlaced = false;
+  /**
+   * Count of the raw source's newest event when the connection broke, until the gateway knows where this lane goes on: consumers that began
+   * meanwhile lack what is behind it.
+   */
+  leftAt: number | undefined;
   /** Numbers at the present connection; 0 while there is none. */
   channel = 0;
   producer = 0;

@@ -138,7 +138,8 @@ export class Outbox {
     const positions: Uint8Array[] = [];
     for (const run of runs) {
       const { lane, raised, behind = raised - 1, after } = run;
-      if (!lane.isPlaced) positions.push(encodeControl(placing(lane, behind, after)));
+      if (!lane.isPlaced)
+        for (const position of placings(lane, behind, after)) positions.push(encodeControl(position));
       lanes.push(lane);
     }
     if (positions.length > 0) this.#link.sendMessage(positions);
@@ -171,7 +172,7 @@ export class Outbox {
   /** Sends a lane's position, behind its sent runs. @param accounted as `SentRun.after` */
   place(lane: Lane, raised = lane.raised, accounted?: number): void {
     this.release();
-    this.#link.send(placing(lane, raised, accounted));
+    for (const position of placings(lane, raised, accounted)) this.#link.send(position);
   }
 
   /** Sends the positions that this tells in one message. */
@@ -242,7 +243,17 @@ export class Outbox {
   }
 }
 
-/** A message with a lane's position at the time of sending. */
+/** A lane's position at the time of sending, behind the one where the connection broke if events between were never sent. */
+function* placings(lane: Lane, raised: number, accounted?: number): Generator<Outgoing> {
+  const { leftAt, coverage } = lane;
+  lane.leftAt = undefined;
+  const from = coverage === undefined ? raised : (accounted ?? coverage.start);
+  if (leftAt !== undefined && leftAt < from)
+    yield coverage === undefined ? placing(lane, leftAt) : placing(lane, raised, leftAt);
+  yield placing(lane, raised, accounted);
+}
+
+/** A message with a lane's position. */
 function placing(lane: Lane, raised: number, accounted?: number): Outgoing {
   lane.isPlaced = true;
   const { channel, producer, urgent, source, coverage } = lane;
