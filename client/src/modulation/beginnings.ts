@@ -1,4 +1,4 @@
-import type { TrackedSource } from "../concentrator/incoming/tracking.ts";
+import type { TrackedSource } from "../concentrator/incoming/tracked-source.ts";
 
 /** A source's position when a modulator began to take its events. */
 export interface SourceBeginning {

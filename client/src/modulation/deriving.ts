@@ -6,7 +6,7 @@ import type { EndpointIndex } from "../concentrator/endpoints/endpoint-index.ts"
 import type { Reception } from "../concentrator/incoming/reception.ts";
 import type { Routes } from "../concentrator/incoming/routes.ts";
 import type { SynchronousEvents } from "../concentrator/incoming/synchronous.ts";
-import { TrackedSource } from "../concentrator/incoming/tracking.ts";
+import { TrackedSource } from "../concentrator/incoming/tracked-source.ts";
 import type { Hold } from "../concentrator/outgoing/hold.ts";
 import { Coverage, type Lane, type OwnLanes, placeOf } from "../concentrator/outgoing/lane.ts";
 import type { Outbox } from "../concentrator/outgoing/outbox.ts";

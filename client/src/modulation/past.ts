@@ -21,7 +21,8 @@ import type { CountedPlace, Reception } from "../concentrator/incoming/reception
 import type { Counting } from "../concentrator/incoming/routes.ts";
 import type { SynchronousEvents } from "../concentrator/incoming/synchronous.ts";
 import { NOBODY } from "../concentrator/incoming/tally.ts";
-import { type TrackedSource, Tracker } from "../concentrator/incoming/tracking.ts";
+import type { TrackedSource } from "../concentrator/incoming/tracked-source.ts";
+import { Tracker } from "../concentrator/incoming/tracking.ts";
 import type { Lane, OwnLanes } from "../concentrator/outgoing/lane.ts";
 import { placementOf } from "../consumer/placement.ts";
 import type { PortNotice } from "../places/port.ts";

@@ -5,7 +5,7 @@ import type { EventsFrame, Install, Instead } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import type { ConsumerEndpoint } from "../../src/concentrator/endpoints/endpoint.ts";
 import type { SynchronousEvents } from "../../src/concentrator/incoming/synchronous.ts";
-import type { TrackedSource } from "../../src/concentrator/incoming/tracking.ts";
+import type { TrackedSource } from "../../src/concentrator/incoming/tracked-source.ts";
 import { Feeds } from "../../src/modulation/feeds.ts";
 import { installOf, modulationIn } from "./modulation-in.ts";
 

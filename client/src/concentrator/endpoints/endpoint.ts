@@ -18,7 +18,8 @@ import { Postponed } from "../incoming/postponed.ts";
 import type { CountedPlace } from "../incoming/reception.ts";
 import type { Counting } from "../incoming/routes.ts";
 import type { Successor } from "../incoming/successor.ts";
-import { type TrackedSource, Tracker } from "../incoming/tracking.ts";
+import type { TrackedSource } from "../incoming/tracked-source.ts";
+import { Tracker } from "../incoming/tracking.ts";
 import type { Lane, Lanes } from "../outgoing/lane.ts";
 import {
   CONSUMER_TRANSITIONS,

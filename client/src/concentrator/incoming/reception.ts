@@ -6,7 +6,7 @@ import type { PostponedOutput } from "./postponed.ts";
 import { type Counting, keyOf, type Routes } from "./routes.ts";
 import type { SynchronousEvents } from "./synchronous.ts";
 import { NOBODY as NOT_HANDLED, type Outcome } from "./tally.ts";
-import { TrackedSource } from "./tracking.ts";
+import { TrackedSource } from "./tracked-source.ts";
 
 export interface ReceptionEvents {
   /**

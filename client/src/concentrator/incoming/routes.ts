@@ -2,7 +2,7 @@ import { NumberTable } from "@jecho/shared/internal";
 import type { ConsumerEndpoint } from "../endpoints/endpoint.ts";
 import type { ConsumerIndexes } from "../endpoints/endpoint-index.ts";
 import { comingOf, type OpenConsumerState } from "../endpoints/endpoint-states.ts";
-import { Remembered, type TrackedSource } from "./tracking.ts";
+import { Remembered, type TrackedSource } from "./tracked-source.ts";
 
 /** The counts that events belong to. */
 export interface Counting {

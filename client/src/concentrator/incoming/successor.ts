@@ -1,6 +1,7 @@
 import type { ConsumerOpened } from "@jecho/shared/internal";
 import { Postponed } from "./postponed.ts";
-import type { TrackedSource, Tracker } from "./tracking.ts";
+import type { TrackedSource } from "./tracked-source.ts";
+import type { Tracker } from "./tracking.ts";
 
 /** Time for the gateway to say where the next modulator begins in each source. It does so right behind its answer, or not at all. */
 const TOLD_MS = 250;

@@ -1,6 +1,6 @@
 import type { EventsFrame } from "@jecho/shared/internal";
 import type { CountedPlace } from "../incoming/reception.ts";
-import { TrackedSource } from "../incoming/tracking.ts";
+import { TrackedSource } from "../incoming/tracked-source.ts";
 
 /** Most bytes that a lane without a connection holds. */
 const HELD_BYTES = 8 << 20;

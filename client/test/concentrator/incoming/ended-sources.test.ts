@@ -1,7 +1,7 @@
 import { EventsFrame, encodeRun, type Position } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import { EndedSources } from "../../../src/concentrator/incoming/ended-sources.ts";
-import type { TrackedSource } from "../../../src/concentrator/incoming/tracking.ts";
+import type { TrackedSource } from "../../../src/concentrator/incoming/tracked-source.ts";
 import { Coverage, Lanes } from "../../../src/concentrator/outgoing/lane.ts";
 import { askedConsumer, at } from "./asked-consumer.ts";
 

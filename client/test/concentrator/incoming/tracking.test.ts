@@ -1,6 +1,7 @@
 import { EventsFrame, encodeRun } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
-import { TrackedSource, Tracker } from "../../../src/concentrator/incoming/tracking.ts";
+import { TrackedSource } from "../../../src/concentrator/incoming/tracked-source.ts";
+import { Tracker } from "../../../src/concentrator/incoming/tracking.ts";
 
 const EVENT = { bytes: new Uint8Array(8), start: 0, end: 8 };
 
