@@ -16,7 +16,7 @@ export interface SourceCount {
   keptAt: number;
 }
 
-/** What a gateway knows of one source. */
+/** A source as the gateway knows it: its position, its producer, and whether it goes on. */
 export interface GatewayLane extends SourceCount {
   producer: number;
   /** Count behind which it began here. */

@@ -208,10 +208,10 @@ export class ProducerEndpoint extends Stateful<ProducerState> {
     return this.#number;
   }
 
-  protected override changed(before: ProducerState): void {
+  protected override changed(): void {
     const { channelNumber = 0, number = 0 } = this.open ?? {};
-    const wasOpen = before.is === "live" || before.is === "installing";
-    if (wasOpen && this.open === undefined) for (const lane of this.lanes) lane.leftAt ??= lane.raised;
+    const isLeft = this.#number !== 0 && number === 0;
+    if (isLeft) for (const lane of this.lanes) lane.leftAt ??= lane.raised;
     this.#channelNumber = channelNumber;
     this.#number = number;
   }
