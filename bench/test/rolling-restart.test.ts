@@ -33,7 +33,8 @@ test.each([
       const isStarved = category.startsWith("modulated") && verdict.restarts > 0;
       // Consumers that do not keep up are told what was dropped.
       const wanted = isStarved || category === "slow" ? nothing : { ...nothing, told: 0 };
-      expect(verdict, `${category}\n${done.notes.join("\n")}`).toMatchObject(wanted);
+      const seen = JSON.stringify(verdict);
+      expect(verdict, `${category} ${seen}\n${done.notes.join("\n")}`).toMatchObject(wanted);
       expect(verdict.events).toBeGreaterThan(1000);
     }
   },

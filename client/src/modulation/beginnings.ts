@@ -1,3 +1,4 @@
+import type { ProducerEndpoint } from "../concentrator/endpoints/endpoint.ts";
 import type { TrackedSource } from "../concentrator/incoming/tracked-source.ts";
 
 /** A source's position when a modulator began to take its events. */
@@ -13,6 +14,8 @@ export interface SourceBeginning {
 export class Beginnings {
   readonly wire: string;
   readonly #bySource = new Map<string, SourceBeginning>();
+  /** Positions of this process's producers when the installation began, or when they opened since. */
+  readonly #own = new Map<string, number>();
 
   constructor(wire: string) {
     this.wire = wire;
@@ -21,6 +24,16 @@ export class Beginnings {
   add(producer: number, source: TrackedSource, reached: number): void {
     const known = this.#bySource.get(source.name);
     this.#bySource.set(source.name, { producer, source, reached: known?.reached ?? reached });
+  }
+
+  addOwn({ lanes }: ProducerEndpoint): void {
+    for (const { source, raised } of lanes)
+      if (!this.#own.has(source.name)) this.#own.set(source.name, raised);
+  }
+
+  /** Position at which the modulator begins in a source of this process; undefined where that is not known. */
+  ofOwn({ name }: TrackedSource): number | undefined {
+    return this.#own.get(name);
   }
 
   [Symbol.iterator](): Iterator<SourceBeginning> {

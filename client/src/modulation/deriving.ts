@@ -65,6 +65,7 @@ export class Deriving {
   ordered(hosted: number, feed: string, parent: Installation | undefined, wire: string): void {
     const beginnings = new Beginnings(wire);
     this.#ordered.set(hosted, beginnings);
+    for (const endpoint of this.#parts.index) if (endpoint.is === "producer") beginnings.addOwn(endpoint);
     if (parent === undefined)
       for (const { number, lanes } of this.#parts.index.producersNamed(feed))
         for (const { source, raised } of lanes) beginnings.add(number, source, raised);
@@ -97,7 +98,8 @@ export class Deriving {
       this.begin(installation, producer, source, reached);
     if (installation.process !== 0) return;
     for (const name of this.#parts.modulation.installed.sourcesOf(installation))
-      for (const producer of this.#parts.index.producersNamed(name)) this.#beginOwn(installation, producer);
+      for (const producer of this.#parts.index.producersNamed(name))
+        this.#beginOwn(installation, producer, beginnings);
   }
 
   /** A modulator that outlived its connection has a number at the present one. */
@@ -111,12 +113,15 @@ export class Deriving {
 
   /** A producer here is open: the modulators of its channel account for its events from now on. */
   opened(producer: ProducerEndpoint): void {
+    for (const beginnings of this.#ordered.values()) beginnings.addOwn(producer);
     for (const installation of this.#parts.modulation.installed.madeOf(producer.channel).keys())
       if (installation.process === 0) this.#beginOwn(installation, producer);
   }
 
-  #beginOwn(installation: Installation, { number, lanes }: ProducerEndpoint): void {
-    for (const { source, raised } of lanes) this.begin(installation, number, source, raised);
+  /** @param since positions at which it takes what was raised while it was being installed */
+  #beginOwn(installation: Installation, { number, lanes }: ProducerEndpoint, since?: Beginnings): void {
+    for (const { source, raised } of lanes)
+      this.begin(installation, number, source, since?.ofOwn(source) ?? raised);
   }
 
   /**

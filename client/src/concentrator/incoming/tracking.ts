@@ -117,6 +117,10 @@ export class Tracker {
       reach(known, source, accounted);
       return { had: count, missing };
     }
+    // Another incarnation had gathered these events while it was less far than this consumer, who may have them from one before.
+    const isEarlier =
+      reached.turn < 0 && through < known.through && known.by !== 0n && known.by !== source.id;
+    if (after === through && isEarlier) return { had: count, missing: count };
     if (through > known.through || reached.turn < 0) this.#takeTurn(reached);
     // Events that were gathered at the modulator's former place would be out of order, since output of its present place was handed on.
     else if (reached.turn < known.newest && after === through) return { had: count, missing: count };
