@@ -29,8 +29,10 @@ export const FAULTS = {
   "gateway-killed": (world, random) => restartGateway(world, random, "SIGKILL"),
   "gateway-told-to-end": (world, random) => restartGateway(world, random, "SIGTERM"),
   "gateways-restarted-in-turn": async (world, random) => {
-    for (const gateway of world.gateways)
+    for (const gateway of world.gateways) {
       await restartGateway(world, random, "SIGTERM", async () => {}, gateway);
+      await world.back();
+    }
   },
   "gateway-killed-again": async (world, random) => {
     const times = random.whole(2, 3);

@@ -50,6 +50,9 @@ export interface Outcome {
 const TAKE_MS = 100;
 /** Time in which nothing comes, before anything is judged: what was told may have been due to nobody, and others still be on their way. */
 const STILL_MS = 500;
+/** Consumers are back that have been live for so long: a home that moves has ended their connections by then. They are waited for at most so long. */
+const BACK_MS = 1500;
+const MOST_BACK_MS = 60_000;
 /** Longest suspension of a modulator, and the time until it is installed again. */
 const MOST_LEFT_OUT_MS = 720_000;
 const NUDGE = 8;
@@ -202,6 +205,16 @@ export class World {
   /** The gateway cannot store all that it has. */
   historyLost(): void {
     this.#isForgetful = true;
+  }
+
+  /** Waits until all consumers are back, as who restarts one gateway after another does. */
+  async back(): Promise<void> {
+    const until = performance.now() + MOST_BACK_MS;
+    let since = performance.now();
+    while (performance.now() - since < BACK_MS && performance.now() < until) {
+      if (!this.consumers.every(({ areLive, mayBeAway }) => areLive || mayBeAway)) since = performance.now();
+      await delay(TAKE_MS);
+    }
   }
 
   /** A producer ended: so much of what it raised has to come. */
