@@ -70,10 +70,14 @@ export class Deriving {
       for (const { number, lanes } of this.#parts.index.producersNamed(feed))
         for (const { source, raised } of lanes) beginnings.add(number, source, raised);
     else {
-      this.#parts.modulation.runs.tellSeen(parent);
+      const { runs } = this.#parts.modulation;
+      runs.tellSeen(parent);
       for (const lanes of parent.lanes.values())
         for (const { coverage, producer } of lanes)
-          if (coverage !== undefined) beginnings.add(producer, coverage.source, coverage.through);
+          if (coverage !== undefined) {
+            const { source, through } = coverage;
+            beginnings.add(producer, source, runs.reachedBehind(parent, source, through));
+          }
     }
     for (const { producer, source, reached } of this.#parts.feeds.metBy(wire))
       beginnings.add(producer, source, reached);
@@ -227,7 +231,7 @@ export class Deriving {
     if (coverage === undefined) return true;
     const { source, start, through } = coverage;
     const of = { source, after: start, through };
-    this.#parts.modulation.runs.pass(installation.makes, of);
+    this.#parts.modulation.runs.passBehind(installation, of);
     if (installation.only !== undefined) {
       this.#parts.reception.statedFor(installation.only, placeOf(lane));
       return true;

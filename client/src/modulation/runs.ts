@@ -17,6 +17,8 @@ export class Runs {
   readonly #events: RunEvents;
   readonly #sources = new SourceNumbers();
   #environment: Tier | undefined;
+  /** Output that the modulators behind are given at the end of the turn. */
+  readonly #waiting = new Set<{ readonly makes: string; readonly of: Provenance | undefined }>();
   #isReady = true;
   #whenReady: (() => void)[] = [];
   #nextFeed = 1;
@@ -67,6 +69,20 @@ export class Runs {
   pass(base: string, of: Provenance): void {
     const hosted = this.#names.numberOf(base);
     if (hosted !== undefined) this.#environment?.pass(hosted, of);
+  }
+
+  /** A stretch without events for the modulators behind this one, after its output so far. */
+  passBehind({ makes }: Installation, of: Provenance): void {
+    if (this.#names.numberOf(makes) !== undefined) queueMicrotask(() => this.pass(makes, of));
+  }
+
+  /** Count up to which the modulators behind this one have been given what it made of a source. @param through and it has been through */
+  reachedBehind({ makes }: Installation, { id, urgent }: Provenance["source"], through: number): number {
+    let reached = through;
+    for (const { makes: by, of } of this.#waiting)
+      if (by === makes && of?.source.id === id && of.source.urgent === urgent)
+        reached = Math.min(reached, of.after);
+    return reached;
   }
 
   /** A modulator has been through a stretch of its input. */
@@ -140,8 +156,11 @@ export class Runs {
     // Each run that is waited for has its own tag.
     const tag = raising === undefined ? undefined : `${raising}>${this.#nextFeed++}`;
     if (raising !== undefined) this.#events.onFurther(raising);
+    const waiting = { makes: installation.makes, of };
+    this.#waiting.add(waiting);
     // The environment is in the middle of handing out this run.
     queueMicrotask(() => {
+      this.#waiting.delete(waiting);
       const isTaken = this.enqueue(installation.makes, copy, of, tag);
       if (!isTaken && raising !== undefined) this.#events.onDone(raising);
     });
