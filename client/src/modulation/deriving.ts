@@ -65,11 +65,11 @@ export class Deriving {
   ordered(hosted: number, feed: string, parent: Installation | undefined, wire: string): void {
     const beginnings = new Beginnings(wire);
     this.#ordered.set(hosted, beginnings);
-    for (const endpoint of this.#parts.index) if (endpoint.is === "producer") beginnings.addOwn(endpoint);
     if (parent === undefined)
       for (const { number, lanes } of this.#parts.index.producersNamed(feed))
         for (const { source, raised } of lanes) beginnings.add(number, source, raised);
     else {
+      for (const endpoint of this.#parts.index) if (endpoint.is === "producer") beginnings.addOwn(endpoint);
       const { runs } = this.#parts.modulation;
       runs.tellSeen(parent);
       for (const lanes of parent.lanes.values())
