@@ -23,8 +23,11 @@ const group = new ProcessGroup();
 const folder = mkdtempSync(join(tmpdir(), "jecho-test-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 
-/** For the hundreds of Node processes that tests start. */
-const quickStart = {
+/** For the hundreds of Node processes that tests start. What these leave in temporary folders goes when all is over. */
+const environment = {
+  TMPDIR: folder,
+  TEMP: folder,
+  TMP: folder,
   NODE_OPTIONS: `${process.env["NODE_OPTIONS"] ?? ""} --import=${new URL("stripped.mjs", import.meta.url)}`,
   NODE_COMPILE_CACHE: join(root, "node_modules/.cache/jecho-compiled"),
 };
@@ -42,7 +45,7 @@ async function vitest(args: string[], output?: "lines"): Promise<Tally> {
       `--outputFile.json=${report}`,
       ...args,
     ],
-    quickStart,
+    environment,
     output,
   );
   return withExitCode(
@@ -64,7 +67,7 @@ async function playwright(args: string[], output?: "lines"): Promise<Tally> {
       "--reporter=list,json",
       ...args,
     ],
-    { ...quickStart, PLAYWRIGHT_JSON_OUTPUT_FILE: report },
+    { ...environment, PLAYWRIGHT_JSON_OUTPUT_FILE: report },
     output,
   );
   return withExitCode(tallyOf(report, tallyPlaywright), code, "Playwright");
