@@ -231,7 +231,7 @@ export class Deriving {
     if (coverage === undefined) return true;
     const { source, start, through } = coverage;
     const of = { source, after: start, through };
-    this.#parts.modulation.runs.passBehind(installation, of);
+    this.#parts.modulation.runs.passBehind(installation, coverage.passOn());
     if (installation.only !== undefined) {
       this.#parts.reception.statedFor(installation.only, placeOf(lane));
       return true;

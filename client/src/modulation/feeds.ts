@@ -260,10 +260,15 @@ export class Feeds {
       this.#events.dropped(number, events);
   }
 
-  /** See `InputTaker.placed`. A modulator that is less far than the place's stretch lacks what is before that, whatever the feed has had. */
+  /**
+   * See `InputTaker.placed`. A modulator that is less far than the place's stretch, or than what it was given before, lacks what is before that,
+   * whatever the feed has had.
+   */
   #placed(feedName: string, at: CountedPlace, missing: number): void {
     if (!this.#takes(feedName, at.of)) return;
-    const of = stretchOf(at, missing);
+    const placed = stretchOf(at, missing);
+    const before = this.#feeds.get(feedName)?.met.get((placed.source as TrackedSource).name)?.reached ?? 0;
+    const of = { ...placed, after: Math.min(placed.through, Math.max(placed.after, before)) };
     this.#begin(feedName, at.producer, of.source as TrackedSource, of.through - missing, of.through);
     this.#modulation.runs.pass(feedName, of);
   }

@@ -106,7 +106,9 @@ test("HAND-3, HAND-5: a token is good once, and as long as each gateway is there
   const { token } = await first.handover();
   const [own = "", other = "", third = ""] = token.split(".");
   const refused = { code: "HANDOVER_INVALID" };
-  await expect(take([own.replace(/.$/, "x"), other, third].join("."))).rejects.toMatchObject(refused);
+  // The last character's last bits may say nothing.
+  const forged = own.replace(/^./, first => (first === "A" ? "B" : "A"));
+  await expect(take([forged, other, third].join("."))).rejects.toMatchObject(refused);
   expect(first.status.state).toBe("live");
   const { token: newer } = await first.handover();
   await take(newer);

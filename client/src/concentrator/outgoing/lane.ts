@@ -1,3 +1,4 @@
+import type { Provenance } from "@jecho/modulators/internal";
 import type { EventsFrame } from "@jecho/shared/internal";
 import type { CountedPlace } from "../incoming/reception.ts";
 import { TrackedSource } from "../incoming/tracked-source.ts";
@@ -20,6 +21,8 @@ export class Coverage {
   #told: number;
   /** The last event accounted for by a run or a position. */
   #said: number;
+  /** The last event of which the modulators behind this one were given what was made of it. */
+  #passed: number;
 
   /** @param reached count of the newest event before the modulator began */
   constructor(source: TrackedSource, reached: number) {
@@ -28,6 +31,7 @@ export class Coverage {
     this.through = reached;
     this.#told = reached;
     this.#said = reached;
+    this.#passed = reached;
   }
 
   /** Event behind which the next run's stretch begins. */
@@ -43,6 +47,16 @@ export class Coverage {
   /** A position accounts for all of it. */
   said(): void {
     this.#said = this.through;
+  }
+
+  /**
+   * The stretch that the modulators behind this one were not given yet. It does not begin earlier: what got lost on its way to one of these
+   * would count as passed.
+   */
+  passOn(): Provenance {
+    const after = Math.max(this.start, this.#passed);
+    this.#passed = this.through;
+    return { source: this.source, after, through: this.through };
   }
 
   /** The modulator has been through these events. */
@@ -61,7 +75,7 @@ export class Coverage {
    */
   accountIn(run: EventsFrame, isLast: boolean): void {
     run.account(this.#told, this.through, !isLast);
-    if (isLast) this.#told = this.#said = this.through;
+    if (isLast) this.#told = this.#said = this.#passed = this.through;
   }
 }
 
