@@ -26,6 +26,7 @@ export class Beginnings {
     this.#bySource.set(source.name, { producer, source, reached: known?.reached ?? reached });
   }
 
+  /** Notes where a producer of this process is, unless that is known already. */
   addOwn({ lanes }: ProducerEndpoint): void {
     for (const { source, raised } of lanes)
       if (!this.#own.has(source.name)) this.#own.set(source.name, raised);

@@ -3,7 +3,7 @@ import { EventsFrame, encodeControl, PROTOCOL, parseMessage, SUBPROTOCOL } from 
 import { expect, test } from "vitest";
 import { EVEN, Inbox, numbersOf, startRig, Tick } from "../rig.ts";
 
-/** Takes its time to install. */
+/** A modulator that takes its time to install. */
 const SLOW = {
   source: EVEN.source.replace(
     "export default",
@@ -40,7 +40,7 @@ test.each(["a", "a#even"])(
     await opening;
     producer.publish({ n: 22, note: "" });
     await expect.poll(() => runs.all.at(-1)?.[1]).toBe(11);
-    // None of them says that it was made of nothing.
+    // No run says that it was made of nothing.
     expect(runs.all.filter(([after, through]) => after >= through)).toEqual([]);
     socket.close();
   },

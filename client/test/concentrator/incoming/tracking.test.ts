@@ -441,14 +441,14 @@ test("PROV-7: what an incarnation had gathered that a consumer never heard of, a
   const [raw, known, unknown] = sourcesOf(9n, 1n << 32n, 2n << 32n);
   const former = new Tracker();
   former.take(known, run(1, 20, 0, 91), raw);
-  // It goes on where everything that is kept of another channel comes.
+  // The consumer goes on at a channel of which all that is kept comes.
   const tracker = new Tracker();
   tracker.inherit(former.places());
   expect(tracker.take(unknown, run(1, 3, 40, 44), raw)).toEqual({ had: 3, missing: 0 });
   expect(tracker.take(unknown, run(4, 1, 48, 48), raw)).toEqual({ had: 1, missing: 1 });
   expect(tracker.take(unknown, run(5, 1, 52, 52), raw)).toEqual({ had: 1, missing: 1 });
   expect(tracker.take(unknown, run(6, 1, 52, 91), raw)).toEqual({ had: 1, missing: 0 });
-  // What it makes from there on is news.
+  // Output from there on is news.
   expect(tracker.take(unknown, run(7, 1, 91, 91), raw)).toEqual({ had: 0, missing: 0 });
   expect(tracker.take(unknown, run(8, 1, 91, 95), raw)).toEqual({ had: 0, missing: 0 });
 });
