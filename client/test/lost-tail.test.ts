@@ -330,6 +330,35 @@ test("PROV-5: the same where the connection breaks once more, when events that c
   expect(seen.all).toHaveLength(2000);
 });
 
+test("DEL-12: of a producer whose process was killed, what others' modulators made says how much a consumer missed that was away", async () => {
+  await using rig = await startRig(WINDOW);
+  await using dying = await startCutter(rig.gateway.address);
+  await using plain = await cuttable(rig);
+  await using modulated = await cuttable(rig, { ...EVEN, key: "its own" });
+  const lasting = await rig.session().channel("a", Count).produce();
+  const producing = connect(dying.address, QUICK);
+  const producer = await producing.channel("a", Count).produce();
+  await raise(producer, producing, 1, 11);
+  await plain.seen.take(10);
+  await modulated.seen.take(5);
+  await Promise.all([plain.part(), modulated.part()]);
+  // Nobody wants the events themselves any more.
+  await expect.poll(() => producer.demand.total).toBe(0);
+  const there = await cuttable(rig, EVEN);
+  await expect.poll(() => producer.demand.total).toBe(1);
+  await raise(producer, producing, 11, 31);
+  await there.seen.take(10);
+  dying.part();
+  await Promise.all([plain.join(), modulated.join()]);
+  await expect.poll(() => modulated.consumer.stats.missed).toBe(20);
+  await expect.poll(() => plain.consumer.stats.missed).toBe(20);
+  expect(there.consumer.stats.missed).toBe(0);
+  await there[Symbol.asyncDispose]();
+  dying.join();
+  await producing.close();
+  await lasting.close();
+});
+
 test("PROV-5, HIST-7: who is too far behind is told of a producer that came and went at an earlier gateway, also where it had only just begun", async () => {
   const folder = await mkdtemp(join(tmpdir(), "jecho-"));
   try {

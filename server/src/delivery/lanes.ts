@@ -3,6 +3,7 @@ import { type EventsFrame, Few, type Position, type SourcePlace } from "@jecho/s
 import {
   account,
   ENDED,
+  endOf,
   type GatewayLane,
   isOverNow,
   isUnmade,
@@ -139,6 +140,34 @@ export class GatewayLanes {
     return lane && positionOf(lane);
   }
 
+  /**
+   * A producer is leaving, of whose source output accounts for events up to this count. Where nobody wanted these themselves, nothing else says how far it was.
+   *
+   * @param seq sequence number of the channel's newest event
+   * @param by the subject of the producer
+   */
+  accounted(at: Omit<SourceAt, "endedAt">, seq: number, by: string): void {
+    const { source, urgent, producer, raised } = at;
+    const name = sourceName(at);
+    let lane = this.#bySource.get(name);
+    if (raised <= (lane?.raised ?? 0) || (lane?.by ?? by) !== by) return;
+    if (lane === undefined) {
+      lane = { ...ENDED, source, urgent, producer, began: 0, raised: 0, seq, by, isOver: false };
+      this.#bySource.set(name, lane);
+      this.#byProducer.set(laneNumber(producer, urgent), lane);
+    }
+    if (lane.producer !== producer || lane.isOver) return;
+    Object.assign(lane, { made: raised, seq, isUnsent: true });
+  }
+
+  /** For a derived channel: the count up to which output accounts for this raw source. */
+  madeOf(source: bigint, urgent: boolean): number {
+    let made = 0;
+    for (const lane of this.#bySource.values())
+      if (lane.origin === source && lane.urgent === urgent) made = Math.max(made, lane.through);
+    return made;
+  }
+
   /** The producer has gone. @param mayReturn until `awaitNoMore` @returns its last positions */
   leave(producer: number, mayReturn = false): SourceAt[] {
     this.#newest = undefined;
@@ -151,7 +180,7 @@ export class GatewayLanes {
       lane.endedAt = performance.now();
       lane.awaited = mayReturn ? producer : 0;
       this.#leave(lane, producer);
-      ends.push(lane);
+      ends.push(endOf(lane));
     }
     return ends;
   }
@@ -174,6 +203,14 @@ export class GatewayLanes {
     for (const end of ends) {
       const lane = this.#bySource.get(sourceName(end));
       if (lane?.awaited === producer) lane.awaited = 0;
+    }
+  }
+
+  /** Last positions of those of these sources that have ended for good, and were further than their events that came. */
+  *endsByOutput(ends: Iterable<SourceAt>): Generator<Position> {
+    for (const end of ends) {
+      const lane = this.#bySource.get(sourceName(end));
+      if (lane !== undefined && isOverNow(lane) && lane.made > lane.raised) yield this.#endOf(lane);
     }
   }
 
@@ -231,17 +268,20 @@ export class GatewayLanes {
 
   /** Sources whose producers were cut off, and may come back. */
   *awaited(): Generator<SourceAt> {
-    for (const lane of this.#rawGone()) if (lane.isOver && !isOverNow(lane)) yield lane;
+    for (const lane of this.#rawGone()) if (lane.isOver && !isOverNow(lane)) yield endOf(lane);
   }
 
   /** Sources whose producers have gone since this gateway started, even if they may come back. */
   *over(): Generator<SourceAt> {
-    for (const lane of this.#rawGone()) if (lane.seq >= 0 && lane.isOver) yield lane;
+    for (const lane of this.#rawGone()) if (lane.seq >= 0 && lane.isOver) yield endOf(lane);
   }
 
   /** Sources that have ended for good since this gateway started, with events. */
   *ended(): Generator<SourceAt> {
-    for (const lane of this.#rawGone()) if (lane.seq >= 0 && lane.raised > 0 && isOverNow(lane)) yield lane;
+    for (const lane of this.#rawGone()) {
+      const end = endOf(lane);
+      if (lane.seq >= 0 && end.raised > 0 && isOverNow(lane)) yield end;
+    }
   }
 
   /** Absent sources of which earlier gateways kept events. */
@@ -400,6 +440,7 @@ export class GatewayLanes {
     const present = this.#byProducer.get(laneNumber(lane.producer, lane.urgent));
     return {
       ...positionOf(lane),
+      ...(isOverNow(lane) && { raised: BigInt(endOf(lane).raised) }),
       ...(present !== undefined && present !== lane && { producer: 0 }),
     };
   }

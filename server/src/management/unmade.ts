@@ -100,10 +100,17 @@ export class UnmadeSources {
   }
 
   /** A producer has gone: what nothing accounts for in time is told. Who runs a modulator in its stead takes as long as it needs. */
-  left({ connection, number }: GatewayProducer): void {
+  left(producer: GatewayProducer): void {
+    const { connection, number } = producer;
+    this.#account(producer);
     const awaitedMs = connection.isCut ? this.#resumeWindowMs : 0;
     const ends = this.#lanes.leave(number, awaitedMs > 0);
-    if (awaitedMs > 0) this.#returns.wait(awaitedMs, () => this.#lanes.awaitNoMore(number, ends));
+    const over = (): void => {
+      this.#lanes.awaitNoMore(number, ends);
+      this.#channel.endedByOutput(ends);
+    };
+    if (awaitedMs > 0) this.#returns.wait(awaitedMs, over);
+    else over();
     const atWork = new Set<Derived>();
     for (const derived of this.#derivations) {
       const { channel, placements } = derived;
@@ -116,6 +123,18 @@ export class UnmadeSources {
       for (const derived of this.#derivations)
         if (!atWork.has(derived)) this.#end(derived.channel.lanes.unmade(ends), derived.channel);
     });
+  }
+
+  /** Notes how far a producer is that leaves, as far as what was made of its events says that. */
+  #account({ connection, number, source }: GatewayProducer): void {
+    if (source === 0n) return;
+    for (const urgent of [false, true]) {
+      let raised = 0;
+      for (const { channel } of this.#derivations)
+        raised = Math.max(raised, channel.lanes.madeOf(source, urgent));
+      const by = connection.subject?.name ?? "";
+      this.#lanes.accounted({ source, urgent, producer: number, raised }, this.#channel.nextSeq - 1, by);
+    }
   }
 
   /** A producer was closed at another gateway: whoever was there may not have had all that it raised. */
