@@ -201,7 +201,12 @@ export class CompiledTier extends LocalTier {
 
   /** Modulators that cannot take events of this type. */
   misfitsOfType(channel: number, schema: Uint8Array): Misfit[] {
-    return this.#misfits(this.#membersOf(channel), compiled => this.#learn(compiled, schema));
+    return this.#misfits(this.#membersOf(channel), compiled => {
+      const { request } = compiled;
+      // A host that it goes on in has to know the type, too.
+      compiled.request = { ...request, further: [...(request.further ?? []), schema] };
+      return this.#learn(compiled, schema);
+    });
   }
 
   /** Modulators that cannot go on with this state; the others' is that from here on. */

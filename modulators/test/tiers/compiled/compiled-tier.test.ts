@@ -64,6 +64,23 @@ test("MOE-27: a type without a field that it reads: it goes on in the host, with
   expect([bench.impaired, bench.removed]).toEqual([[], []]);
 });
 
+test("MOE-27: one that goes on in the host knows the types there that its events have got since it was installed", async () => {
+  await using bench = new Bench();
+  const More = type("More", { celsius: "float32[]", note: "string", station: "int32" });
+  const Less = type("Less", { celsius: "float32[]" });
+  await bench.install(odd);
+  bench.environment.addType(CHANNEL, More.schema);
+  const events = [1, 2, 3].map(station => ({ celsius: new Float32Array(0), note: "", station }));
+  bench.enqueue(More, events);
+  bench.environment.addType(CHANNEL, Less.schema);
+  expect(bench.placement?.tier).toBe("hosted");
+  bench.enqueue(More, events);
+  await bench.environment.settled();
+  const { eventsIn, eventsOut } = bench.environment.modulators.get(DERIVED) ?? {};
+  expect([eventsIn, eventsOut]).toEqual([3, 2]);
+  expect([bench.impaired, bench.removed]).toEqual([[], []]);
+});
+
 test("MOE-27: one that has fields of its own says that it began anew when it goes on in the host", async () => {
   await using bench = new Bench();
   const wanted = modulatorFrom(
