@@ -89,6 +89,10 @@ export class RawConsumer extends RawClient {
     this.say({ ...OPEN_CONSUMER, ...options });
   }
 
+  install(): Promise<Install> {
+    return this.next("Install");
+  }
+
   opened(): Promise<Kind<"ConsumerOpened">> {
     return this.next("ConsumerOpened");
   }

@@ -2,7 +2,16 @@ import { createGateway } from "@jecho/server";
 import { ERRORS } from "@jecho/shared";
 import { FROM, type Outgoing } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
-import { installed, placed, RawConsumer, RawProducer, removed, schema, start } from "./installing-rig.ts";
+import {
+  type Install,
+  installed,
+  placed,
+  RawConsumer,
+  RawProducer,
+  removed,
+  schema,
+  start,
+} from "./installing-rig.ts";
 import { modulator, RawClient } from "./raw-client.ts";
 
 const [FAILED] = ERRORS.MODULATOR_FAILED;
@@ -200,6 +209,39 @@ test("MOE-5, MOE-18: a modulator that fails in its consumer's own process is lef
   consumer.say(removed(derived, other));
   expect(await consumer.next("ConsumerLost")).toMatchObject({ code: FAILED, consumer: opened.consumer });
   for (const producer of producers) producer[Symbol.dispose]();
+});
+
+/** Has a process note all demand that it is told of. */
+async function notes(process: RawClient): Promise<void> {
+  for (;;) {
+    const { request } = await process.next("Demand");
+    if (request !== 0) process.say({ kind: "Noted", request });
+  }
+}
+
+test("CHAN-9, MOE-18: whose modulator is behind another one is asked again once others have installed that, where what is published there feeds it, too", async () => {
+  await using gateway = await start();
+  using producer = await RawProducer.open(gateway, { modulates: false });
+  using consumer = await RawConsumer.open(gateway, { as: "x" });
+  for (const one of [producer, consumer]) notes(one).catch(() => {});
+  const install = async (): Promise<Install> => {
+    const asked = await consumer.install();
+    consumer.say(installed(asked.request, asked.derived));
+    return asked;
+  };
+  await install();
+  await consumer.opened();
+  consumer.subscribe({ request: 2, channel: "a#x", modulator: { ...modulator, key: "behind" } });
+  const behind = await install();
+  expect(behind.instead?.direct).toBe(false);
+  await consumer.opened();
+  using late = await RawConsumer.open(gateway, { as: "x" });
+  const { request, derived } = await late.install();
+  producer.say({ kind: "OpenProducer", request: 2, channel: "a#x", schema, modulates: false });
+  await producer.isAlive();
+  late.say(installed(request, derived));
+  await late.opened();
+  expect(await install()).toMatchObject({ derived: behind.derived, instead: { direct: true } });
 });
 
 test("MOE-18: a producer that does not note that it is to feed a consumer's process is left out until it does", async () => {

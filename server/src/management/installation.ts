@@ -168,7 +168,10 @@ export class GatewayInstallation {
   /** Called when this process feeds the modulator in a second way. */
   fedAnew(): void {
     const { is } = this.#state;
-    if (is !== "waiting" && is !== "refused" && is !== "removed") this.#follow();
+    if (is === "waiting" || is === "refused" || is === "removed") return;
+    // Where the modulator before it is still being installed somewhere, it follows once that is settled.
+    this.#behind = undefined;
+    this.#follow();
   }
 
   /** Follows the modulator before it to its place, for all of a modulator's input has to reach the place where it runs. */
