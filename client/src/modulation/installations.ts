@@ -4,13 +4,14 @@ import { type Installation, isApart, isSame } from "./installation.ts";
 
 /** Gateways number their channels from 1; numbers from here on are free for other names. */
 const OTHER_NUMBERS = 1 << 20;
+const NONE: readonly number[] = [];
 
 /**
- * The names of modulators' inputs: channels, and other modulators' outputs. The environment knows each by a number that outlives
- * connections; two names may have one number.
+ * The names of modulators' inputs: channels, and other modulators' outputs. The environment knows an input by a number that outlives
+ * connections. Two names may have one number, and a name several: what comes by it goes to the modulators with any of them.
  */
 export class FeedNames {
-  readonly #numbers = new Map<string, number>();
+  readonly #numbers = new Map<string, readonly number[]>();
   /** The schemas that the environment knows for each number, by token. */
   readonly #types = new Map<number, Map<bigint, Uint8Array>>();
   readonly #isFeeding: (number: number) => boolean;
@@ -24,35 +25,39 @@ export class FeedNames {
     return this.#numbers.size > 0 && this.#numbers.has(name);
   }
 
-  numberOf(name: string): number | undefined {
-    return this.#numbers.get(name);
+  /** The environment's numbers of this name; none for an unknown one. */
+  numbersOf(name: string): readonly number[] {
+    return this.#numbers.get(name) ?? NONE;
   }
 
-  /** The environment's number of this name: the channel's first number at a gateway, unless that is taken, or is a modulator's input. */
+  /** A number of this name for a modulator's input: the channel's first number at a gateway, unless that is taken, or is a modulator's input. */
   enter(name: string, channel: number): number {
-    let number = this.#numbers.get(name);
+    let [number] = this.numbersOf(name);
     if (number === undefined) {
-      const taken = new Set(this.#numbers.values());
+      const taken = new Set([...this.#numbers.values()].flat());
       number = channel;
       while (taken.has(number) || this.#isFeeding(number)) number += OTHER_NUMBERS;
-      this.#numbers.set(name, number);
+      this.#numbers.set(name, [number]);
     }
     return number;
   }
 
-  /** Gives two names one number, that which feeds modulators already: both feed the same ones from now on. */
+  /** From now on each of two names feeds what the other one does, besides what it feeds itself. */
   alias(name: string, feed: string, channel: number): void {
-    const known = [name, feed].map(each => this.#numbers.get(each)).filter(number => number !== undefined);
-    const number = known.find(number => this.#isFeeding(number)) ?? known[0] ?? this.enter(feed, channel);
-    this.#numbers.set(name, number);
-    this.#numbers.set(feed, number);
+    const known = [...new Set([...this.numbersOf(name), ...this.numbersOf(feed)])];
+    const feeding = known.filter(number => this.#isFeeding(number));
+    const [first = this.enter(feed, channel)] = known;
+    const numbers = feeding.length > 0 ? feeding : [first];
+    this.#numbers.set(name, numbers);
+    this.#numbers.set(feed, numbers);
   }
 
   forget(name: string): void {
-    const number = this.#numbers.get(name);
+    const numbers = this.numbersOf(name);
     this.#numbers.delete(name);
-    // The number may have another name.
-    if (number !== undefined && ![...this.#numbers.values()].includes(number)) this.#types.delete(number);
+    // A number may have another name.
+    const others = new Set([...this.#numbers.values()].flat());
+    for (const number of numbers) if (!others.has(number)) this.#types.delete(number);
   }
 
   /** The schemas that the environment knows for this number; the caller may add some. */
@@ -134,7 +139,7 @@ export class Installations {
 
   /** Whether producers here feed it by one of these names, though another modulator's output did that before. */
   #isFedHere({ process, input }: Installation, names: readonly string[]): boolean {
-    return process === 0 && names.some(name => this.names.numberOf(name) === input);
+    return process === 0 && names.some(name => this.names.numbersOf(name).includes(input));
   }
 
   /** Names of the feeds of the modulators that make this channel here. */
@@ -155,8 +160,8 @@ export class Installations {
   }
 
   /** Modulators with this input. */
-  fedBy(feed: string): Iterable<Installation> {
-    return this.#fed.get(this.names.numberOf(feed) ?? 0) ?? [];
+  *fedBy(feed: string): Generator<Installation> {
+    for (const number of this.names.numbersOf(feed)) yield* this.#fed.get(number) ?? [];
   }
 
   /** Modulators here with input from this channel, directly or behind others, each with the first modulator on that way. */

@@ -120,8 +120,8 @@ export class Modulation {
   }
 
   setContext(base: string, name: string, value: Value): void {
-    const hosted = this.#names.numberOf(base);
-    if (hosted !== undefined) this.#environment.loaded?.setContext(hosted, name, value);
+    for (const hosted of this.#names.numbersOf(base))
+      this.#environment.loaded?.setContext(hosted, name, value);
   }
 
   /** Takes a newer version of a shared object, with its state unless only modulators that pull it get that. */

@@ -42,8 +42,30 @@ export class Runs {
    * @returns false where there is no modulator: `onDone` is not called
    */
   enqueue(base: string, frame: EventsFrame | LentRun, of: Provenance | undefined, raising?: string): boolean {
-    const hosted = this.#names.numberOf(base);
-    if (this.#environment === undefined || hosted === undefined) return false;
+    const numbers = this.#names.numbersOf(base);
+    const [first] = numbers;
+    if (first === undefined) return false;
+    for (let i = 1; i < numbers.length; i++) {
+      // Each run that is waited for has its own tag.
+      const tag = raising === undefined ? undefined : this.#tagFor(raisingOf(raising));
+      if (!this.#enqueueAt(numbers[i] as number, frame, of, tag) && tag !== undefined) this.done(tag);
+    }
+    return this.#enqueueAt(first, frame, of, raising);
+  }
+
+  /** @returns a tag for one more run that is waited for */
+  #tagFor(raising: string): string {
+    this.#events.onFurther(raising);
+    return `${raising}>${this.#nextFeed++}`;
+  }
+
+  #enqueueAt(
+    hosted: number,
+    frame: EventsFrame | LentRun,
+    of: Provenance | undefined,
+    raising: string | undefined,
+  ): boolean {
+    if (this.#environment === undefined) return false;
     if (!this.#tellType(hosted, frame.token)) {
       // No modulator can read them: they are discarded.
       if (of !== undefined) this.#environment.pass(hosted, of);
@@ -67,13 +89,12 @@ export class Runs {
 
   /** A stretch without events for the modulators of this channel. */
   pass(base: string, of: Provenance): void {
-    const hosted = this.#names.numberOf(base);
-    if (hosted !== undefined) this.#environment?.pass(hosted, of);
+    for (const hosted of this.#names.numbersOf(base)) this.#environment?.pass(hosted, of);
   }
 
   /** A stretch without events for the modulators behind this one, after its output so far. */
   passBehind({ makes }: Installation, of: Provenance): void {
-    if (this.#names.numberOf(makes) !== undefined) queueMicrotask(() => this.pass(makes, of));
+    if (this.#names.has(makes)) queueMicrotask(() => this.pass(makes, of));
   }
 
   /** Count up to which the modulators behind this one have been given what it made of a source. @param through and it has been through */
@@ -149,13 +170,11 @@ export class Runs {
     of: Provenance | undefined,
     raising: string | undefined,
   ): void {
-    const hosted = this.#names.numberOf(installation.makes);
+    const [hosted] = this.#names.numbersOf(installation.makes);
     if (hosted === undefined) return;
     const copy = frame.copy();
     copy.readdress(hosted, frame.producer);
-    // Each run that is waited for has its own tag.
-    const tag = raising === undefined ? undefined : `${raising}>${this.#nextFeed++}`;
-    if (raising !== undefined) this.#events.onFurther(raising);
+    const tag = raising === undefined ? undefined : this.#tagFor(raising);
     const waiting = { makes: installation.makes, of };
     this.#waiting.add(waiting);
     // The environment is in the middle of handing out this run.

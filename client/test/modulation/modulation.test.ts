@@ -25,11 +25,16 @@ function removal({ request, derived }: Pick<Install, "request" | "derived">): Re
   return { kind: "Remove", request, derived, process: 3, returns: false };
 }
 
-/** An event of source 9 is raised. @param feed names what it comes by */
-function raise({ runs }: ReturnType<typeof modulationIn>, feed: string, raised: number): void {
+/** An event of source 9 is raised. @param feed names what it comes by @param raising tag of a synchronous event */
+function raise(
+  { runs }: ReturnType<typeof modulationIn>,
+  feed: string,
+  raised: number,
+  raising?: string,
+): void {
   const header = { channel: 1, producer: 4, raised, token: 0n, parameters: 0, flags: 0 };
   const run = EventsFrame.at(encodeRun(header, [{ bytes: new Uint8Array(8), start: 0, end: 8 }]));
-  runs.enqueue(feed, run, { source: { id: 9n, urgent: false }, after: raised - 1, through: raised });
+  runs.enqueue(feed, run, { source: { id: 9n, urgent: false }, after: raised - 1, through: raised }, raising);
 }
 
 test("MOE-19: one that ends while its feed is opened is refused with the reason, and nothing else is said of it", async () => {
@@ -186,6 +191,38 @@ test("PROV-2: one that was fed over the wire is fed by the modulator before it, 
     [2, 1],
     [7, 1],
   ]);
+  await modulation.close();
+});
+
+test("PROV-2: where one that was fed over the wire comes to be behind a modulator, others that are behind it go on", async () => {
+  const made: number[] = [];
+  const done: string[] = [];
+  const modulation = modulationIn(events => new ModulatorEnvironment({ trusted: [FIFO] }, events), {
+    onEvents({ number }): undefined {
+      made.push(number);
+    },
+    onDone: raising => done.push(raising),
+    onFurther: raising => done.push(`further ${raising}`),
+  });
+  const parent = { ...install, modulator: modulatorTable({ source: FIFO }) };
+  const input = { ...(install.instead as Instead), input: "a#2@1" };
+  const wired = { ...parent, channel: install.derived, derived: 7, request: 6, instead: input };
+  const other = { ...wired, derived: 8, request: 7 };
+  const installed = (): number => [...modulation.installed].length;
+  for (const one of [wired, parent, other]) {
+    const before = installed();
+    modulation.installer.install(one, undefined);
+    await expect.poll(installed).toBe(before + 1);
+  }
+  modulation.installer.install({ ...wired, request: 8, instead: { ...input, direct: true } }, undefined);
+  raise(modulation, "3@a", 1);
+  await modulation.runs.finished();
+  expect(made.splice(0)).toEqual([2, 8, 7]);
+  // And what comes over the wire is for both.
+  raise(modulation, "3@a#2@1", 1, "sync");
+  await modulation.runs.finished();
+  expect(made).toEqual([8, 7]);
+  expect(done).toEqual(["further sync", "sync", "sync"]);
   await modulation.close();
 });
 
