@@ -28,9 +28,12 @@ export class EndedSources {
     const finished = source === origin && raised > 0n ? this.#finishedFor(channel) : undefined;
     if (finished === undefined) return false;
     const route = this.#routes.get(channel);
+    const consumers = this.#routes.membersOf(channel);
     void finished.then(() => {
       // The channel may have another number by then.
       if (this.#routes.get(channel) === route) this.#reception.position(position, false);
+      // Who has left meanwhile may not be told again by the gateway.
+      this.#reception.ended(consumers, position);
     });
     return true;
   }

@@ -1,5 +1,6 @@
 import { EventsFrame, encodeRun, type Position } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
+import { AWAY } from "../../../src/concentrator/endpoints/endpoint-states.ts";
 import { EndedSources } from "../../../src/concentrator/incoming/ended-sources.ts";
 import type { TrackedSource } from "../../../src/concentrator/incoming/tracked-source.ts";
 import { Coverage, Lanes } from "../../../src/concentrator/outgoing/lane.ts";
@@ -41,3 +42,21 @@ test.each([
     expect(received).toHaveLength(1);
   },
 );
+
+test("PROV-5: a consumer whose connection breaks while modulators here still finish is told, too, once it is back", async () => {
+  const finished = Promise.withResolvers<void>();
+  const { routes, reception, consumer, missed } = askedConsumer();
+  const ended = new EndedSources(routes, reception, () => finished.promise);
+  consumer.become({ is: "live", ...at });
+  const raw = new Lanes().usual.source;
+  reception.position(endAt(raw, 0), false);
+  expect(ended.takes(endAt(raw, 10))).toBe(true);
+  consumer.become(AWAY);
+  finished.resolve();
+  await finished.promise;
+  expect(missed()).toBe(0);
+  consumer.become({ is: "asked", awaits: { request: 2 }, after: AWAY });
+  consumer.become({ is: "live", ...at, number: 4, channelNumber: 5 });
+  consumer.waiting.hand();
+  expect(missed()).toBe(10);
+});
