@@ -245,11 +245,6 @@ export class Channel {
     this.listeners.tellAll(this.#placed(this.lanes.endUnmade(end, this.nextSeq - 1)));
   }
 
-  /** Tells consumers of sources that have ended, where only what was made of their events says how far they were. */
-  endedByOutput(ends: Iterable<SourceAt>): void {
-    for (const position of this.lanes.endsByOutput(ends)) this.listeners.tellAll(this.#placed(position));
-  }
-
   /** Notes that a source ended at another gateway. @returns whether that is new */
   departed(end: SourceAt, by: string): boolean {
     const position = this.lanes.departed(end, this.nextSeq - 1, by);

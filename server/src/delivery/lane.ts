@@ -35,14 +35,12 @@ export interface GatewayLane extends SourceCount {
   endedAt: number;
   /** The number of the producer that was cut off and may come back; 0 where none is waited for. */
   awaited: number;
-  /** Count up to which output accounted for its events when its producer left: of these, nobody may have wanted the newest themselves. */
-  made: number;
 }
 
 /** A lane of a source that has ended, of which nothing was taken. */
 export const ENDED = {
   ...{ producer: 0, origin: 0n, after: 0, through: 0, keptAt: 0, by: undefined },
-  ...{ live: false, rests: false, isUnsent: true, isOver: true, endedAt: 0, awaited: 0, made: 0 },
+  ...{ live: false, rests: false, isUnsent: true, isOver: true, endedAt: 0, awaited: 0 },
 };
 
 /** A producer's present or last position in a raw source. */
@@ -60,12 +58,6 @@ const MOST_AGO_MS = 2 ** 32 - 1;
 export function account(lane: GatewayLane, after: number, through: number): void {
   if (after > lane.through) lane.after = after;
   lane.through = Math.max(lane.through, through);
-}
-
-/** A source's position when its producer has left: that of its newest event that is known, be it by output alone. */
-export function endOf(lane: GatewayLane): SourceAt {
-  const { source, urgent, producer, raised, made, endedAt } = lane;
-  return { source, urgent, producer, raised: Math.max(raised, made), endedAt };
 }
 
 export function isOverNow({ isOver, awaited }: GatewayLane): boolean {

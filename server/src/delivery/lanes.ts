@@ -3,7 +3,6 @@ import { type EventsFrame, Few, type Position, type SourcePlace } from "@jecho/s
 import {
   account,
   ENDED,
-  endOf,
   type GatewayLane,
   isOverNow,
   isUnmade,
@@ -141,7 +140,7 @@ export class GatewayLanes {
   }
 
   /**
-   * A producer is leaving, of whose source output accounts for events up to this count. Where nobody wanted these themselves, nothing else says how far it was.
+   * A producer is leaving whose events nobody wanted lately. Output accounts for them up to this count, and says alone how far it was: they will not come.
    *
    * @param seq sequence number of the channel's newest event
    * @param by the subject of the producer
@@ -149,15 +148,23 @@ export class GatewayLanes {
   accounted(at: Omit<SourceAt, "endedAt">, seq: number, by: string): void {
     const { source, urgent, producer, raised } = at;
     const name = sourceName(at);
-    let lane = this.#bySource.get(name);
-    if (raised <= (lane?.raised ?? 0) || (lane?.by ?? by) !== by) return;
-    if (lane === undefined) {
-      lane = { ...ENDED, source, urgent, producer, began: 0, raised: 0, seq, by, isOver: false };
-      this.#bySource.set(name, lane);
-      this.#byProducer.set(laneNumber(producer, urgent), lane);
-    }
+    const known = this.#bySource.get(name);
+    if (known?.live || raised <= (known?.raised ?? 0) || (known?.by ?? by) !== by) return;
+    const lane = known ?? {
+      ...ENDED,
+      source,
+      urgent,
+      producer,
+      began: raised,
+      raised,
+      seq,
+      by,
+      isOver: false,
+    };
     if (lane.producer !== producer || lane.isOver) return;
-    Object.assign(lane, { made: raised, seq, isUnsent: true });
+    Object.assign(lane, { raised, seq, isUnsent: true });
+    this.#bySource.set(name, lane);
+    this.#byProducer.set(laneNumber(producer, urgent), lane);
   }
 
   /** For a derived channel: the count up to which output accounts for this raw source. */
@@ -180,7 +187,7 @@ export class GatewayLanes {
       lane.endedAt = performance.now();
       lane.awaited = mayReturn ? producer : 0;
       this.#leave(lane, producer);
-      ends.push(endOf(lane));
+      ends.push(lane);
     }
     return ends;
   }
@@ -203,14 +210,6 @@ export class GatewayLanes {
     for (const end of ends) {
       const lane = this.#bySource.get(sourceName(end));
       if (lane?.awaited === producer) lane.awaited = 0;
-    }
-  }
-
-  /** Last positions of those of these sources that have ended for good, and were further than their events that came. */
-  *endsByOutput(ends: Iterable<SourceAt>): Generator<Position> {
-    for (const end of ends) {
-      const lane = this.#bySource.get(sourceName(end));
-      if (lane !== undefined && isOverNow(lane) && lane.made > lane.raised) yield this.#endOf(lane);
     }
   }
 
@@ -268,20 +267,17 @@ export class GatewayLanes {
 
   /** Sources whose producers were cut off, and may come back. */
   *awaited(): Generator<SourceAt> {
-    for (const lane of this.#rawGone()) if (lane.isOver && !isOverNow(lane)) yield endOf(lane);
+    for (const lane of this.#rawGone()) if (lane.isOver && !isOverNow(lane)) yield lane;
   }
 
   /** Sources whose producers have gone since this gateway started, even if they may come back. */
   *over(): Generator<SourceAt> {
-    for (const lane of this.#rawGone()) if (lane.seq >= 0 && lane.isOver) yield endOf(lane);
+    for (const lane of this.#rawGone()) if (lane.seq >= 0 && lane.isOver) yield lane;
   }
 
   /** Sources that have ended for good since this gateway started, with events. */
   *ended(): Generator<SourceAt> {
-    for (const lane of this.#rawGone()) {
-      const end = endOf(lane);
-      if (lane.seq >= 0 && end.raised > 0 && isOverNow(lane)) yield end;
-    }
+    for (const lane of this.#rawGone()) if (lane.seq >= 0 && lane.raised > 0 && isOverNow(lane)) yield lane;
   }
 
   /** Absent sources of which earlier gateways kept events. */
@@ -440,7 +436,6 @@ export class GatewayLanes {
     const present = this.#byProducer.get(laneNumber(lane.producer, lane.urgent));
     return {
       ...positionOf(lane),
-      ...(isOverNow(lane) && { raised: BigInt(endOf(lane).raised) }),
       ...(present !== undefined && present !== lane && { producer: 0 }),
     };
   }

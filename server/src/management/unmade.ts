@@ -105,12 +105,7 @@ export class UnmadeSources {
     this.#account(producer);
     const awaitedMs = connection.isCut ? this.#resumeWindowMs : 0;
     const ends = this.#lanes.leave(number, awaitedMs > 0);
-    const over = (): void => {
-      this.#lanes.awaitNoMore(number, ends);
-      this.#channel.endedByOutput(ends);
-    };
-    if (awaitedMs > 0) this.#returns.wait(awaitedMs, over);
-    else over();
+    if (awaitedMs > 0) this.#returns.wait(awaitedMs, () => this.#lanes.awaitNoMore(number, ends));
     const atWork = new Set<Derived>();
     for (const derived of this.#derivations) {
       const { channel, placements } = derived;
