@@ -182,8 +182,7 @@ export class Feeds {
   }
 
   /**
-   * The gateway does not. Whoever waits for it ends; modulators that stay, and are fed by it later, go on where they are, unless another gateway is the home of
-   * what it is fed with.
+   * The gateway does not feed it. Modulators that stay, and are fed later, go on where they are, unless another gateway is the home of what feeds them.
    */
   refused({ feedName }: ConsumerEndpoint, error: JechoError): void {
     const feed = this.#feeds.get(feedName);
@@ -261,8 +260,7 @@ export class Feeds {
   }
 
   /**
-   * See `InputTaker.placed`. A modulator that is less far than the place's stretch, or than what it was given before, lacks what is before that,
-   * whatever the feed has had.
+   * See `InputTaker.placed`. A modulator that is less far than the stretch, or than what it was given before, lacks what is before that.
    */
   #placed(feedName: string, at: CountedPlace, missing: number): void {
     if (!this.#takes(feedName, at.of)) return;

@@ -4,7 +4,6 @@ import { type Installation, isApart, isSame } from "./installation.ts";
 
 /** Gateways number their channels from 1; numbers from here on are free for other names. */
 const OTHER_NUMBERS = 1 << 20;
-const NONE: readonly number[] = [];
 
 /**
  * The names of modulators' inputs: channels, and other modulators' outputs. The environment knows an input by a number that outlives
@@ -16,25 +15,25 @@ export class FeedNames {
   readonly #types = new Map<number, Map<bigint, Uint8Array>>();
   readonly #isFeeding: (number: number) => boolean;
 
-  /** @param isFeeding whether a modulator has this number's input, or will: one whose name is forgotten gets no other's events */
+  /** @param isFeeding whether a modulator has this number's input, or will */
   constructor(isFeeding: (number: number) => boolean) {
     this.#isFeeding = isFeeding;
   }
 
   has(name: string): boolean {
-    return this.#numbers.size > 0 && this.#numbers.has(name);
+    return this.#numbers.has(name);
   }
 
   /** The environment's numbers of this name; none for an unknown one. */
   numbersOf(name: string): readonly number[] {
-    return this.#numbers.get(name) ?? NONE;
+    return this.#numbers.get(name) ?? [];
   }
 
-  /** A number of this name for a modulator's input: the channel's first number at a gateway, unless that is taken, or is a modulator's input. */
+  /** A number of this name: the channel's first one at a gateway, unless that is taken, or a modulator's input. */
   enter(name: string, channel: number): number {
     let [number] = this.numbersOf(name);
     if (number === undefined) {
-      const taken = new Set([...this.#numbers.values()].flat());
+      const taken = this.#taken();
       number = channel;
       while (taken.has(number) || this.#isFeeding(number)) number += OTHER_NUMBERS;
       this.#numbers.set(name, [number]);
@@ -46,17 +45,20 @@ export class FeedNames {
   alias(name: string, feed: string, channel: number): void {
     const known = [...new Set([...this.numbersOf(name), ...this.numbersOf(feed)])];
     const feeding = known.filter(number => this.#isFeeding(number));
-    const [first = this.enter(feed, channel)] = known;
-    const numbers = feeding.length > 0 ? feeding : [first];
+    const numbers = feeding.length > 0 ? feeding : [known[0] ?? this.enter(feed, channel)];
     this.#numbers.set(name, numbers);
     this.#numbers.set(feed, numbers);
+  }
+
+  #taken(): Set<number> {
+    return new Set([...this.#numbers.values()].flat());
   }
 
   forget(name: string): void {
     const numbers = this.numbersOf(name);
     this.#numbers.delete(name);
     // A number may have another name.
-    const others = new Set([...this.#numbers.values()].flat());
+    const others = this.#taken();
     for (const number of numbers) if (!others.has(number)) this.#types.delete(number);
   }
 
@@ -125,7 +127,7 @@ export class Installations {
 
   /**
    * An installation that has this modulator and input, and is this derived channel's or has no number at the present connection. One that is being removed for good
-   * is only found for its own derived channel: another one begins elsewhere, and events under way are not for it.
+   * is only found for its own derived channel.
    */
   apart(sources: readonly string[], modulator: Modulator, derived: number): Installation | undefined {
     for (const installation of this) {

@@ -43,14 +43,12 @@ export class Runs {
    */
   enqueue(base: string, frame: EventsFrame | LentRun, of: Provenance | undefined, raising?: string): boolean {
     const numbers = this.#names.numbersOf(base);
-    const [first] = numbers;
-    if (first === undefined) return false;
     for (let i = 1; i < numbers.length; i++) {
       // Each run that is waited for has its own tag.
       const tag = raising === undefined ? undefined : this.#tagFor(raisingOf(raising));
       if (!this.#enqueueAt(numbers[i] as number, frame, of, tag) && tag !== undefined) this.done(tag);
     }
-    return this.#enqueueAt(first, frame, of, raising);
+    return numbers.length > 0 && this.#enqueueAt(numbers[0] as number, frame, of, raising);
   }
 
   /** @returns a tag for one more run that is waited for */

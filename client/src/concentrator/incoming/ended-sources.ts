@@ -1,10 +1,11 @@
 import type { Position } from "@jecho/shared/internal";
 import type { Reception } from "./reception.ts";
 import type { Routes } from "./routes.ts";
+import { TrackedSource } from "./tracked-source.ts";
 
 /**
- * The gateway's word on sources that have ended, of which it knows no output. Where modulators here make the channel for consumers here alone, it does not know
- * what they still have to do: its word counts once they have been through what they have.
+ * The gateway's word on sources that have ended, of which it knows no output. Where modulators here make the channel, it counts once they have been
+ * through what they have.
  */
 export class EndedSources {
   readonly #routes: Routes;
@@ -32,8 +33,14 @@ export class EndedSources {
     void finished.then(() => {
       // The channel may have another number by then.
       if (this.#routes.get(channel) === route) this.#reception.position(position, false);
-      // Who has left meanwhile may not be told again by the gateway.
-      this.#reception.ended(consumers, position);
+      // Who is away by now is told once it is back: the gateway may not say it again.
+      const of = new TrackedSource(source, position.urgent);
+      const count = Number(raised);
+      const at = { ...position, of: { source: of, origin: of }, raised: count, after: count, through: count };
+      for (const entry of consumers) {
+        const place = (): void => this.#reception.statedFor(entry, at);
+        if (entry.isApplications && entry.open === undefined) entry.waiting.add(of.name, 0, place, place);
+      }
     });
     return true;
   }

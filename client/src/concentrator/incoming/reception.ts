@@ -80,26 +80,6 @@ export class Reception {
     }
   }
 
-  /** The gateway's word on a source that has ended, for those who were there when it came: who is away by now is told once it is back. */
-  ended(consumers: readonly ConsumerEndpoint[], { source: id, urgent, raised, agoMs }: Position): void {
-    const source = new TrackedSource(id, urgent);
-    const count = Number(raised);
-    const at = {
-      producer: 0,
-      of: { source, origin: source },
-      raised: count,
-      after: count,
-      through: count,
-      agoMs,
-    };
-    for (const entry of consumers) {
-      if (!entry.isApplications || entry.state.is === "gone") continue;
-      const place = (): void => this.#placeAt(entry, at);
-      if (entry.state.is === "live") place();
-      else entry.waiting.add(source.name, 0, place, place);
-    }
-  }
-
   /** Holds a position of the next modulator. */
   #placeLater(entry: ConsumerEndpoint, at: CountedPlace): void {
     const { successor } = entry;
