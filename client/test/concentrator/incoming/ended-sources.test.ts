@@ -43,20 +43,27 @@ test.each([
   },
 );
 
-test("PROV-5: a consumer whose connection breaks while modulators here still finish is told, too, once it is back", async () => {
-  const finished = Promise.withResolvers<void>();
-  const { routes, reception, consumer, missed } = askedConsumer();
-  const ended = new EndedSources(routes, reception, () => finished.promise);
-  consumer.become({ is: "live", ...at });
-  const raw = new Lanes().usual.source;
-  reception.position(endAt(raw, 0), false);
-  expect(ended.takes(endAt(raw, 10))).toBe(true);
-  consumer.become(AWAY);
-  finished.resolve();
-  await finished.promise;
-  expect(missed()).toBe(0);
-  consumer.become({ is: "asked", awaits: { request: 2 }, after: AWAY });
-  consumer.become({ is: "live", ...at, number: 4, channelNumber: 5 });
-  consumer.waiting.hand();
-  expect(missed()).toBe(10);
-});
+test.each(["before", "after"])(
+  "PROV-5: a consumer whose connection breaks while modulators here still finish is told, too: it is back %s that",
+  async when => {
+    const finished = Promise.withResolvers<void>();
+    const { routes, reception, consumer, missed } = askedConsumer();
+    const ended = new EndedSources(routes, reception, () => finished.promise);
+    consumer.become({ is: "live", ...at });
+    const raw = new Lanes().usual.source;
+    reception.position(endAt(raw, 0), false);
+    expect(ended.takes(endAt(raw, 10))).toBe(true);
+    consumer.become(AWAY);
+    const comesBack = (): void => {
+      consumer.become({ is: "asked", awaits: { request: 2 }, after: AWAY });
+      consumer.become({ is: "live", ...at, number: 4, channelNumber: 5 });
+      consumer.waiting.hand();
+    };
+    if (when === "before") comesBack();
+    expect(missed()).toBe(0);
+    finished.resolve();
+    await finished.promise;
+    if (when === "after") comesBack();
+    expect(missed()).toBe(10);
+  },
+);
