@@ -124,6 +124,15 @@ test("of a source that was there before it a consumer is owed what was raised on
   expect(late.close([sourceOf(6, { marks })]).verdict).toMatchObject({ lostUntold: 1 });
 });
 
+test("of a source that was killed, and raised nothing more once it had subscribed, a consumer is owed nothing", () => {
+  const account = accountOf("all");
+  const killed = sourceOf(3, { raised: 10, isOver: true, marks: [{ n: 0, atMs: 0 }] });
+  expect(account.owed([killed])).toBe(0);
+  take(account, 8, 9);
+  expect(account.owed([killed])).toBe(0);
+  expect(account.close([killed])).toMatchObject({ verdict: { ...CLEAN, events: 2 }, notes: [] });
+});
+
 test("one that never was subscribed is owed nothing", () => {
   const account = new Account("one", "chaos/kept", meaningOf("all"));
   expect(account.close([sourceOf(6)]).verdict).toMatchObject(CLEAN);

@@ -445,8 +445,8 @@ export class Account {
   }
 
   /** The first event that was raised after it had subscribed, for certain. */
-  #firstDue({ marks, due }: Source): number {
-    return marks.find(({ atMs }) => atMs > this.#sinceMs)?.n ?? due;
+  #firstDue({ marks, raised }: Source): number {
+    return marks.find(({ atMs }) => atMs > this.#sinceMs)?.n ?? raised;
   }
 
   #enter(key: number, last: number): Progress {
