@@ -2,7 +2,7 @@ import { connect, type JechoError, type Missed, modulatorFrom } from "@jecho/cli
 import { startCutter } from "@jecho/e2e/cutter";
 import { MOST_CONTROL_BYTES } from "@jecho/shared/internal";
 import { expect, inject, test } from "vitest";
-import { Inbox, numbersOf, startRig, Tick, whenState } from "./rig.ts";
+import { EVEN, Inbox, moe, numbersOf, startRig, Tick, whenState } from "./rig.ts";
 
 const limitBytes = 32 << 10;
 const text = (characters: number): string => "x".repeat(characters);
@@ -54,9 +54,78 @@ test("CON-7: an event that the gateway takes no message with is refused here, an
   });
   producer.publish({ n: 4, note: "" });
   expect(await got.take(2)).toEqual([1, 4]);
-  expect(missed).toMatchObject([{ events: 2 }]);
+  expect(missed).toMatchObject([{ events: 1 }, { events: 1 }]);
   expect(producer.stats.dropped).toBe(2);
   expect(session.status.state).toBe("live");
+});
+
+test("CON-7, DEL-2: the last event, too, that the gateway takes no message with is told, here and elsewhere, plain and modulated", async () => {
+  await using rig = await startRig({ limitBytes });
+  const session = rig.session({ onError: () => {} });
+  const producer = await session.channel("a", Tick).produce();
+  const sessions = [session, rig.session()];
+  const opened = sessions.flatMap(one =>
+    [{}, { modulator: EVEN }].map(pair => one.channel("a", Tick).subscribe(() => {}, pair)),
+  );
+  const consumers = await Promise.all(opened);
+  await expect.poll(() => producer.demand.total).toBe(4);
+  const told = (): number[][] => consumers.map(({ stats: { events, missed } }) => [events, missed]);
+  producer.publish({ n: 2, note: "" });
+  await expect.poll(told).toEqual(consumers.map(() => [1, 0]));
+  producer.publish({ n: 4, note: text(limitBytes) });
+  await expect.poll(told).toEqual(consumers.map(() => [1, 1]));
+  producer.publishUrgent({ n: 6, note: "" });
+  producer.publishUrgent({ n: 8, note: text(limitBytes) });
+  await expect.poll(told).toEqual(consumers.map(() => [2, 2]));
+});
+
+test("CON-7, PROV-5: the last thing that a modulator makes is told as missing where the gateway takes no message with it", async () => {
+  await using rig = await startRig({ limitBytes });
+  const session = rig.session();
+  const producer = await session.channel("a", Tick).produce();
+  const modulator = moe("enqueue(event) { super.enqueue({ ...event, note: event.note.repeat(event.n) }); }");
+  const [here, elsewhere] = await Promise.all(
+    [session, rig.session()].map(one => one.channel("a", Tick).subscribe(() => {}, { modulator })),
+  );
+  const told = (): unknown[] => [here, elsewhere].map(it => [it?.stats.events, it?.stats.missed]);
+  await expect.poll(() => producer.demand.total).toBe(2);
+  const note = text(100);
+  producer.publish({ n: 1, note });
+  await expect.poll(told).toEqual([
+    [1, 0],
+    [1, 0],
+  ]);
+  producer.publish({ n: limitBytes / 64, note });
+  await expect.poll(told).toEqual([
+    [2, 0],
+    [1, 1],
+  ]);
+  // No consumer elsewhere is waited for that cannot have it.
+  await expect(producer.publishSync({ n: limitBytes / 64, note })).resolves.toBe(1);
+  await expect.poll(told).toEqual([
+    [3, 0],
+    [1, 2],
+  ]);
+  producer.publish({ n: 2, note });
+  await expect.poll(told).toEqual([
+    [4, 0],
+    [2, 2],
+  ]);
+});
+
+test("CON-7: what a modulator makes in one call goes in pieces where the gateway takes no message with all of it", async () => {
+  await using rig = await startRig({ limitBytes });
+  const producer = await rig.session().channel("a", Tick).produce();
+  const modulator = moe(
+    "enqueue(event) { for (let i = 0; i < event.n; i++) super.enqueue({ n: i, note: event.note }); }",
+  );
+  const missed: Missed[] = [];
+  const got = await numbersOf(rig, "a", Tick, { modulator, onMissed: it => missed.push(it) });
+  await expect.poll(() => producer.demand.total).toBe(1);
+  producer.publish({ n: 100, note: text(1000) });
+  producer.publish({ n: 1, note: "" });
+  expect(await got.take(101)).toEqual([...Array(100).keys(), 0]);
+  expect(missed).toEqual([]);
 });
 
 test("CON-7: what goes out together, or once more after a cut, goes as messages that the gateway takes", async () => {

@@ -52,7 +52,7 @@ const MOST_DOUBLINGS = 3;
 const MOST_GARBLED = 5;
 /** Close codes after which the same gateway takes the next connection. */
 const STAYS: ReadonlySet<ErrorCode> = new Set(["TOKEN_EXPIRED", "RIGHTS_CHANGED"]);
-/** Time within which a second `CHANNEL_MOVED` means that this gateway may send the client to and fro for ever: it and a channel's home do not agree on who that is. */
+/** Time within which a second `CHANNEL_MOVED` means that this gateway and a channel's home do not agree on who that is. */
 const MOVED_AGAIN_MS = 10_000;
 /** Number of heartbeats without a word after which the connection counts as broken. */
 const PATIENCE = 2.5;

@@ -121,7 +121,7 @@ export class SessionHandovers {
   }
 }
 
-/** Consumers and objects of a session that the gateway does not know as open, and consumers whose past is still being made: no place says how far that is. */
+/** Consumers and objects of a session that the gateway does not know as open, and consumers whose past is still being made. */
 function unopened(port: PortEnd): Endpoint[] {
   const all = Array.from(port.endpoints, ([, endpoint]) => endpoint);
   return all.filter(

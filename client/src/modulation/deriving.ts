@@ -357,7 +357,7 @@ export class Deriving {
     return of;
   }
 
-  /** A period's output of urgent events alone is counted with the usual ones, of which nothing may have come yet: they go on where others left off. */
+  /** A period's output of urgent events alone is counted with the usual ones: these go on where others left off. */
   #coverUnsaid(lane: Lane, source: bigint, reached: (of: TrackedSource) => number | undefined): void {
     if (lane.coverage !== undefined || source === NO_SOURCE) return;
     const of = new TrackedSource(source, lane.urgent);

@@ -182,7 +182,7 @@ export class Feeds {
   }
 
   /**
-   * The gateway does not feed it. Modulators that stay, and are fed later, go on where they are, unless another gateway is the home of what feeds them.
+   * The gateway does not feed it. Modulators stay, unless another gateway is the home of what feeds them.
    */
   refused({ feedName }: ConsumerEndpoint, error: JechoError): void {
     const feed = this.#feeds.get(feedName);

@@ -216,7 +216,7 @@ export class Installations {
     return undefined;
   }
 
-  /** Notes a producer's name for the channel with this number: what it publishes into a derived channel goes to the same modulators as output made here. */
+  /** Notes a producer's name for the channel with this number: its events go to the same modulators as output made here. */
   published(channel: number, name: string): void {
     if (splitName(name).derived === "") return;
     this.#direct.set(channel, name);

@@ -172,7 +172,7 @@ export class Installer {
       this.#parts.update({ kind: "ObjectUpdate", object, version, state, derived: 0 });
   }
 
-  /** Removes modulators that this feed would give the output of another parent than they had: what they made of the former one's comes again. The feed stays. */
+  /** Removes modulators that this feed would give another parent's output: what they made of the former one's comes again. */
   #removeOrphans(wire: string, sources: readonly string[]): void {
     for (const installation of [...this.#parts.installed.fedBy(wire)]) {
       if (!isApart(installation) || sources.includes(installation.source)) continue;

@@ -69,7 +69,7 @@ export class Modulation {
     this.#names.forget(installation.feed);
   }
 
-  /** Removes a modulator: with its state only once the process in whose stead it runs has not come back (`returns`). One that was asked for anew meanwhile stays. */
+  /** Removes a modulator: with its state only once the process in whose stead it runs has not come back (`returns`). */
   remove({ derived, process, returns, request }: Remove): void {
     this.installer.giveUp({ derived, process, request });
     const installation = this.installed.ofNumber(derived, process);

@@ -4,8 +4,7 @@ const OTHER_NUMBERS = 1 << 20;
 const MOST_REMEMBERED = 65_536;
 
 /**
- * The environment's numbers for raw sources. They outlive connections: a modulator may still be working on events of a producer whose number belongs to
- * another producer by then.
+ * The environment's numbers for raw sources. They outlive connections: a modulator may still work on events of an earlier one's producers.
  */
 export class SourceNumbers {
   readonly #numbers = new Map<bigint, number>();

@@ -152,7 +152,7 @@ export type Question =
   | { readonly gatewayAt: string }
   /** To the concentrator: answered once everything that was raised before was taken by the gateway, or is wanted by nobody. */
   | { readonly flush: true };
-/** A handover token, a number of ended connections, a gateway's identity, or tokens of types: none where the type that was asked for was told by `type` before, and for a flush. */
+/** A handover token, a number of ended connections, a gateway's identity, or tokens of types: none where `type` told the type before, and for a flush. */
 export type Answer =
   | readonly bigint[]
   | { readonly token: string; readonly validMs: number }

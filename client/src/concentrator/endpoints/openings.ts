@@ -68,7 +68,7 @@ export class Openings {
   /** Asks for all endpoints at a new connection. */
   live(): void {
     const endpoints = [...this.#parts.index];
-    // Objects first, so that their masters are known before modulators refer to them. Producers next, so that consumers of this process find its types.
+    // Objects before modulators that refer to them, and producers before consumers of their types.
     for (const endpoint of endpoints) if (endpoint.is === "object") this.#ask(endpoint);
     for (const endpoint of endpoints) if (endpoint.is === "producer") this.#ask(endpoint);
     for (const endpoint of endpoints) {

@@ -69,7 +69,7 @@ export class Flow implements ConsumerIndexes {
     else this.left(channelNumber);
   }
 
-  /** A consumer has left this channel: its remaining consumers decide whether its events wait. One that was ready changes nothing where they do not. */
+  /** A consumer has left this channel: its remaining consumers decide whether its events wait. */
   left(channel: number): void {
     if (this.#pace.isHolding || this.#waiting.has(channel)) this.#tell(channel);
   }

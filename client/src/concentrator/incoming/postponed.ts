@@ -2,14 +2,12 @@
 const MOST_BYTES = 16 << 20;
 
 /**
- * A run or a position: name of its source, the run's bytes (0 for a position), what hands it on, and what hands on the position behind it (the same for
- * a position).
+ * A run or a position: name of its source, the run's bytes (0 for a position), what hands it on, and what hands on the position behind it.
  */
 export type PostponedOutput = readonly [source: string, bytes: number, hand: () => void, place: () => void];
 
 /**
- * Runs and positions that a consumer is handed later. Beyond a bound the oldest runs are dropped: the position behind the newest dropped one of each
- * source stays, for nothing later of that source may come.
+ * Runs and positions that a consumer is handed later. Beyond a bound the oldest runs are dropped: the position behind each source's newest dropped one stays.
  */
 export class Postponed {
   #all: PostponedOutput[] = [];

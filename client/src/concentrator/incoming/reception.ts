@@ -315,7 +315,7 @@ export class Reception {
   }
 }
 
-/** Tells the application the source of the runs under this producer's number, and their position, where the source is news or nothing else tells of the events up to there. */
+/** Tells the application the source of a producer's runs, and their position, where nothing else does. */
 function nameSource(
   { named, id: endpoint, listener }: ConsumerEndpoint,
   producer: number,

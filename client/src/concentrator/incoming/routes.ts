@@ -19,7 +19,7 @@ interface Origin extends Counting {
 
 const NOBODY: readonly ConsumerEndpoint[] = [];
 
-/** The consumers of one number: a channel's, or that of its past for one consumer. Lists are replaced, never changed, for consumers may leave while one is read. */
+/** The consumers of one number: a channel's, or that of its past for one consumer. Lists are replaced, never changed. */
 class Route {
   /** The consumer, where there is exactly one, as most channels have: reading it needs no list. */
   only: ConsumerEndpoint | undefined;

@@ -127,7 +127,7 @@ export class Tracker {
     known.newest = reached.turn;
     known.made = Math.max(known.made, through);
     const gap = Math.max(0, after - known.through);
-    // The missing run accounts for no more than this one does: some of the events that this one accounts for were lost. What was gathered accounts for none.
+    // The missing run accounts for no more than this one does, whose events were lost in part. What was gathered accounts for none.
     const lost = gap === 0 ? raised - last - 1 : 0;
     const missing = lost <= 0 ? gap : after === through ? lost : Math.max(1, through - known.through);
     // A stretch that is told as missing is known before its last run is there.

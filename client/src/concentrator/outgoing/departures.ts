@@ -30,8 +30,8 @@ const TOLD_MS = 60_000;
 const MOST_TOLD = 1024;
 
 /**
- * Closes producers of this process, and remembers them for a short while: a gateway that is killed may have confirmed their last events without sending them on,
- * and the next one does not know them: it is told their last counts.
+ * Closes producers of this process, and tells the next gateway their last counts for a while: one that is killed may have confirmed their last
+ * events without sending them on.
  */
 export class Departures {
   readonly #parts: DeparturesParts;

@@ -4,6 +4,7 @@ import {
   type Frame,
   type Outgoing,
   parseMessage,
+  sliceRun,
 } from "@jecho/shared/internal";
 import type { Link } from "../link.ts";
 import type { Lane, Lanes } from "./lane.ts";
@@ -98,11 +99,13 @@ export class Outbox {
    * behind them, where the connection takes no parts.
    *
    * @param isOwn whether nothing else uses its memory
+   * @returns as `send`
    */
   gather(message: Uint8Array, runs: readonly SentRun[], isOwn: boolean): boolean {
     if (!this.#link.isLive) return false;
     if (this.#gatheredBytes + message.byteLength > GATHERED_BYTES) this.release();
-    if (message.byteLength >= LONG_BYTES && !this.#link.takesParts) {
+    const { byteLength } = message;
+    if (byteLength > this.#link.limitBytes || (byteLength >= LONG_BYTES && !this.#link.takesParts)) {
       this.release();
       return this.send([message], runs, isOwn ? [message] : NONE);
     }
@@ -127,12 +130,17 @@ export class Outbox {
     this.send(gathered, runs, own);
   }
 
-  /** Sends a message, in parts of whole runs. False where there is no connection. @param own parts whose memory nothing else uses */
+  /**
+   * Sends a message, in parts of whole runs.
+   *
+   * @param own parts whose memory nothing else uses
+   * @returns false where there is no connection, or where the gateway takes no message with one of the events
+   */
   send(parts: readonly Uint8Array[], runs: readonly SentRun[], own = NONE): boolean {
     if (!this.#link.isLive) return false;
     let bytes = 0;
     for (const part of parts) bytes += part.byteLength;
-    if (bytes > this.#link.limitBytes) return this.#sendApart(parts, runs, own);
+    if (bytes > this.#link.limitBytes) return this.#sendApart(parts, runs);
     const lanes: Lane[] = [];
     // A process that begins to raise on many channels states all its positions in one message.
     const positions: Uint8Array[] = [];
@@ -150,16 +158,28 @@ export class Outbox {
     return true;
   }
 
-  /** Sends each part by itself. A part that is too large for the gateway is dropped: the next run's counts tell consumers what they miss. */
-  #sendApart(parts: readonly Uint8Array[], runs: readonly SentRun[], own: readonly Uint8Array[]): true {
-    let first = 0;
-    for (const part of parts) {
-      const from = first;
-      parseMessage(part, () => first++);
-      if (part.byteLength <= this.#link.limitBytes)
-        this.send([part], runs.slice(from, first), own.includes(part) ? [part] : NONE);
-    }
-    return true;
+  /** Sends each run by itself, in pieces where it is too large, and a position instead of an event that is. */
+  #sendApart(parts: readonly Uint8Array[], runs: readonly SentRun[]): boolean {
+    let isWhole = true;
+    let next = 0;
+    const sendRun = (run: SentRun, frame: EventsFrame): void => {
+      const { count, raised, after, accounted } = frame;
+      const half = count >> 1;
+      if (frame.end - frame.start <= this.#link.limitBytes) this.send([frame.raw()], [run]);
+      else if (half > 0) {
+        sendRun(run, sliceRun(frame, 0, half));
+        sendRun({ lane: run.lane, raised: raised + half, after }, sliceRun(frame, half));
+      } else {
+        this.place(run.lane, raised, accounted);
+        isWhole = false;
+      }
+    };
+    for (const part of parts)
+      parseMessage(part, frame => {
+        const run = runs[next++];
+        if (run !== undefined && frame.kind === "Events") sendRun(run, frame);
+      });
+    return isWhole;
   }
 
   /** Asks the gateway, which confirms a few times a second, to confirm now, because a caller waits. */

@@ -74,10 +74,12 @@ export interface RunTaker {
   readonly room: Room;
   /** Sends runs that remote consumers want. */
   send(message: OutgoingMessage): void;
-  /** Keeps a run in this process that no remote consumer wants, or that is too large for the gateway. */
+  /** Keeps a run in this process that no remote consumer wants. */
   keep(run: RaisedRun): void;
-  /** The producer's events up to this one that did not come were dropped. */
-  skip(producer: ProducerEndpoint, raised: number): void;
+  /** The gateway takes no message with this event. */
+  refuse(producer: ProducerEndpoint, lane: Lane, event: RingRecord): void;
+  /** The lane's events up to this one that did not come were dropped. */
+  skip(producer: ProducerEndpoint, lane: Lane, raised: number): void;
 }
 
 /** Size at which a message is closed; a single event may be larger. */
@@ -112,7 +114,7 @@ export function gatherRuns(
     if (record.isPosition) {
       send(wanted.close(), taker);
       keep(quiet.close(), taker);
-      taker.skip(producer, record.raised);
+      taker.skip(producer, producer.usual, record.raised);
       continue;
     }
     const lane = isUrgent ? producer.lanes.urgent : producer.usual;
@@ -124,8 +126,7 @@ export function gatherRuns(
     } else if (producer.elsewhere > 0) {
       // A lane's events keep their order.
       send(wanted.close(), taker);
-      quiet.add(producer, lane, record);
-      keep(quiet.close(), taker);
+      taker.refuse(producer, lane, record);
     } else {
       quiet.add(producer, lane, record);
       if (quiet.bytes >= QUIET_BYTES || quiet.events === QUIET_EVENTS) keep(quiet.close(), taker);

@@ -69,7 +69,8 @@ export class Raising {
       room: bytes => memory.take(bytes),
       send: message => this.#send(message),
       keep: run => this.#raiseQuietly(run),
-      skip: (producer, raised) => this.#skip(producer, raised),
+      refuse: (producer, lane, event) => this.#refuse(producer, lane, event),
+      skip: (producer, lane, raised) => this.#skip(producer, lane, raised),
     };
   }
 
@@ -168,14 +169,14 @@ export class Raising {
       this.#parts.feeds.raised(frame, undefined, of, lane);
       return;
     }
-    const name = this.#parts.synchronous.begin(producer, raised, sent ? frame : undefined);
-    this.#parts.feeds.raised(frame, name, of, lane);
-    this.#parts.reception.raised(frame, lane, outcome => this.#parts.synchronous.settle(name, outcome));
-    if (!this.#parts.modulation.runs.enqueue(channel, frame, of, name)) this.#parts.synchronous.settle(name);
+    const tag = this.#parts.synchronous.begin(producer, raised, sent ? frame : undefined);
+    this.#parts.feeds.raised(frame, tag, of, lane);
+    this.#parts.reception.raised(frame, lane, outcome => this.#parts.synchronous.settle(tag, outcome));
+    if (!this.#parts.modulation.runs.enqueue(channel, frame, of, tag)) this.#parts.synchronous.settle(tag);
   }
 
-  /** The events up to this one that did not come were dropped in their queue. */
-  #skip({ usual: lane, channel, channelNumber, elsewhere }: ProducerEndpoint, raised: number): void {
+  /** The lane's events up to this one that did not come were dropped. */
+  #skip({ channel, channelNumber, elsewhere }: ProducerEndpoint, lane: Lane, raised: number): void {
     if (raised <= lane.raised) return;
     // Whoever begins to listen later is told the position then.
     const isHeardElsewhere = elsewhere > 0 && lane.isAddressed && this.#parts.link.isLive;
@@ -190,20 +191,20 @@ export class Raising {
   }
 
   /** An event too large for the gateway is not sent, as without a connection. */
-  #refuse({ producer, lane, sync, raised, bounds, first: event }: RaisedRun): void {
+  #refuse(producer: ProducerEndpoint, lane: Lane, { sync, raised, start, end }: RingRecord): void {
     const { id: endpoint, listener } = producer;
-    const bytes = (bounds[2 * event + 1] as number) - (bounds[2 * event] as number);
-    const why = `an event of ${bytes} bytes: the gateway takes at most ${this.#parts.link.limitBytes}`;
+    const most = this.#parts.link.limitBytes;
+    const why = `an event of ${end - start} bytes: the gateway takes at most ${most}`;
     if (!sync) listener.notify({ is: "fault", error: new JechoError("FRAME_TOO_LARGE", why) });
     const first = lane.urgent ? Number.NEGATIVE_INFINITY : raised;
     listener.notify({ is: "dropped", endpoint, raised: first, events: 1, code: "FRAME_TOO_LARGE" });
+    this.#skip(producer, lane, raised);
   }
 
   /** A run that nobody elsewhere wants: it is copied only for consumers here. */
   #raiseQuietly(run: RaisedRun): void {
     const { producer, lane, sync, raised } = run;
     const { channel } = producer;
-    if (producer.elsewhere > 0) return this.#refuse(run);
     const lent = new LentRun(headerOf(run), run);
     const of = provenanceOf(lane, { raised, count: lent.count });
     if (this.#isHeard(producer) || producer.open === undefined) return this.#raise(run, lent.frame(), false);
@@ -212,9 +213,9 @@ export class Raising {
       this.#parts.modulation.runs.enqueue(channel, lent, of);
       return;
     }
-    const name = this.#parts.synchronous.begin(producer, raised);
-    this.#parts.synchronous.settle(name);
-    if (!this.#parts.modulation.runs.enqueue(channel, lent, of, name)) this.#parts.synchronous.settle(name);
+    const tag = this.#parts.synchronous.begin(producer, raised);
+    this.#parts.synchronous.settle(tag);
+    if (!this.#parts.modulation.runs.enqueue(channel, lent, of, tag)) this.#parts.synchronous.settle(tag);
   }
 }
 

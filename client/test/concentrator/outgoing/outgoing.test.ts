@@ -50,6 +50,7 @@ test("CHAN-7: the counts of a run's events follow one another; where events are 
         room: bytes => new Uint8Array(bytes),
         send: message => messages.push(message),
         keep: () => expect.fail("somebody elsewhere wants it"),
+        refuse: () => expect.fail("nothing was too large"),
         skip: () => expect.fail("nothing was dropped"),
       },
     );
@@ -105,6 +106,7 @@ test.each([0, 1])(
               for (const { start } of runs) read(EventsFrame.at(bytes, start, view).stretch());
             },
             keep: read,
+            refuse: () => expect.fail("nothing was too large"),
             skip: () => expect.fail("nothing was dropped"),
           },
         );
@@ -133,6 +135,7 @@ test("whatever was in the memory of a message, nothing of that is in it", () => 
           room: bytes => new Uint8Array(bytes).fill(rest),
           send: ({ bytes }) => messages.push(bytes),
           keep: () => expect.fail("somebody elsewhere wants it"),
+          refuse: () => expect.fail("nothing was too large"),
           skip: () => expect.fail("nothing was dropped"),
         },
       );
