@@ -6,17 +6,64 @@ import { modulator, Rig } from "./rig.ts";
 
 /* What a modulator may rely on wherever it runs: this suite runs in the local tier and on each engine. */
 
-test("events wait in the modulator while the transport is not ready", async () => {
+test("MOE-12: events wait in the modulator while the transport is not ready; where its queue is full, all leave nevertheless", async () => {
   await using rig = new Rig({ limits: { queueEvents: 10 } });
   const derived = await rig.install(fifo().modulator);
+  const steps = (): unknown[] => rig.received(derived).map(({ event }) => event.step);
   rig.host.flow(derived, false);
-  for (let i = 0; i < 5; i++) rig.step();
+  for (let i = 0; i < 3; i++) rig.step();
+  await rig.settled();
+  expect(steps()).toEqual([]);
+  for (let i = 0; i < 2; i++) rig.step();
+  await rig.settled();
+  const left = [1, 1, 1, 2, 2, 2, 3, 3, 3, 4];
+  expect(steps()).toEqual(left);
+  rig.host.flow(derived, true);
+  await vi.waitUntil(() => steps().length > left.length, { interval: 2, timeout: 60_000 });
+  expect(steps()).toEqual([...left, 4, 4, 5, 5, 5]);
+  expect(rig.host.stats.modulators.get(derived)).toMatchObject({ dropped: 0, eventsIn: 15, eventsOut: 15 });
+});
+
+test("MOE-12: of a run with many more events than its queue may hold, none is lost while the transport is not ready", async () => {
+  await using rig = new Rig({ limits: { queueEvents: 10 } });
+  const derived = await rig.install(
+    modulator("enqueue(event) { super.enqueue({ step: event.step }); super.enqueue(event); }"),
+  );
+  rig.host.flow(derived, false);
+  const layers = Array.from({ length: 3000 }, (_, layer) => layer);
+  rig.publish(layers.map(layer => layerOf(layer, 1)));
+  await rig.settled();
+  rig.host.flow(derived, true);
+  const twice = layers.flatMap(layer => [layer, layer]);
+  await vi.waitUntil(() => rig.received(derived).length === twice.length, { interval: 2, timeout: 60_000 });
+  expect(rig.received(derived).map(({ event }) => event.step)).toEqual(twice);
+});
+
+test("MOE-12: one call makes more events than the modulator's queue may hold, and all leave, also where it gives them itself", async () => {
+  await using rig = new Rig({ limits: { queueEvents: 10 } });
+  const many = "enqueue(event) { for (let i = 0; i < 25; i++) super.enqueue({ step: i }); }";
+  const own = `${many} dequeue() { return super.dequeue(); }`;
+  const all = Array.from({ length: 25 }, (_, i) => i);
+  for (const body of [many, own])
+    for (const ready of [true, false]) {
+      const derived = await rig.install(modulator(body));
+      rig.host.flow(derived, ready);
+      rig.publish([layerOf(1, 1)]);
+      await rig.settled();
+      expect(rig.received(derived).map(({ event }) => event.step)).toEqual(all);
+      rig.host.remove(derived);
+    }
+});
+
+test("MOE-12: what a modulator holds back beyond its queue falls out, oldest first, and is counted", async () => {
+  await using rig = new Rig({ limits: { queueEvents: 10 } });
+  const holds =
+    "enqueue(event) { super.enqueue(event); } dequeue() { return this.length > 12 || this.gone ? ((this.gone = this.length > 1), super.dequeue()) : undefined; }";
+  const derived = await rig.install(modulator(holds));
+  for (let step = 1; step <= 12; step++) rig.publish([layerOf(step, 1)]);
   await rig.settled();
   expect(rig.received(derived)).toEqual([]);
-  rig.host.flow(derived, true);
-  await vi.waitUntil(() => rig.received(derived).length > 0, { interval: 2, timeout: 60_000 });
-  expect(rig.received(derived).map(({ event }) => event.step)).toEqual([2, 3, 3, 3, 4, 4, 4, 5, 5, 5]);
-  expect(rig.host.stats.modulators.get(derived)).toMatchObject({ dropped: 5, eventsIn: 15, eventsOut: 10 });
+  expect(rig.host.stats.modulators.get(derived)).toMatchObject({ dropped: 2, eventsIn: 12, eventsOut: 0 });
 });
 
 test("a modulator that looks at each event, and makes one of each, runs on and on in its memory", async () => {

@@ -48,7 +48,7 @@ export interface LinkEvents extends SenderEvents {
 
 /** Generous: where thousands reconnect, a client that gives up and tries again is served last. */
 const MOST_DOUBLINGS = 3;
-/** Number of malformed connections in a row after which the client gives up: a bit may flip on the way, and the next connection be sound. */
+/** Number of malformed connections in a row after which the client gives up: a bit may flip on the way. */
 const MOST_GARBLED = 5;
 /** Close codes after which the same gateway takes the next connection. */
 const STAYS: ReadonlySet<ErrorCode> = new Set(["TOKEN_EXPIRED", "RIGHTS_CHANGED"]);
@@ -216,7 +216,7 @@ export class Link {
     return true;
   }
 
-  /** Asks for a word of the gateway's. @param answered called when it is here, and with it all that was sent before; not when the connection breaks */
+  /** Asks for a word of the gateway's. @param answered called when it and all that was sent before are here; not when the connection breaks */
   ask(answered: () => void): void {
     if (!this.isLive) return;
     const number = --this.#asks;

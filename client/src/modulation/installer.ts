@@ -132,10 +132,10 @@ export class Installer {
     const parent = installed.ofNumber(channel, instead?.process ?? 0);
     const raw = instead ? `${instead.process}@${instead.input}` : (producer as ProducerEndpoint).channel;
     const source = parent?.makes ?? raw;
-    // A modulator that was fed over the wire alone may be fed through the parent, too; where it is to be fed through that alone, it begins anew.
+    // A modulator that was fed over the wire alone may be fed through the parent, too, but not through that alone.
     const known = installed.apart(instead?.direct ? [source, raw] : [source], modulator, derived);
     const isWired = instead !== undefined && (parent === undefined || instead.direct);
-    // One feed is for all that is behind the parent, also where it was named at an earlier number of the parent's channel.
+    // One feed is for all that is behind the parent, whatever the number of its channel was.
     const wire = isWired
       ? known?.wire || (parent && installed.wireBehind(source)) || events.feedFor(raw, instead.sources)
       : "";
@@ -148,7 +148,7 @@ export class Installer {
     return { parent, source, wire, feed, known };
   }
 
-  /** A modulator that outlived its connection is this request's from now on, and stays whatever becomes of an older one. */
+  /** A modulator that outlived its connection is this request's from now on. */
   #goOn(
     known: Installation,
     { request, derived, modulator, instead }: AskedInstallation,

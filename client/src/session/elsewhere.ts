@@ -177,7 +177,7 @@ export class Elsewhere<S extends WaysSession> {
   }
 }
 
-/** The options of a session's own session with another gateway: what is said of that, and nothing that says who the first one is at its own gateway. */
+/** The options of a session's own session with another gateway, without what says who the first one is at its own. */
 function optionsAt(
   there: GatewayAddress,
   { neighbours = [], others: _, token: __, handover: ___, modulating: ____, ...same }: ConnectOptions,

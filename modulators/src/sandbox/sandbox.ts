@@ -26,7 +26,10 @@ export interface Limits {
   readonly eventsPerSecond: number;
   /** Bytes per second that it makes beyond the size of its input. Default: 64 MiB. */
   readonly bytesPerSecond: number;
-  /** Events that wait in the modulator's own queue; the oldest are dropped and counted. Default: 1024. */
+  /**
+   * Events that wait in the modulator's own queue while the transport is not ready. Where it is full, all leave nevertheless; what its own `dequeue`
+   * holds back beyond that falls out, oldest first, and is counted. Default: 1024.
+   */
   readonly queueEvents: number;
   /** Bytes of the modulator's source. Default: 256 KiB. */
   readonly sourceBytes: number;

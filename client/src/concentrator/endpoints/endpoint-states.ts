@@ -21,7 +21,7 @@ export interface Resting {
   readonly is: "resting";
 }
 
-/** An opening waits for the gateway's answer to this request, or for the application, which compares its modulator up to the derived channel `newest`. */
+/** An opening waits for the gateway's answer to this request, or for the application's comparing its modulator up to the derived channel `newest`. */
 export type Awaited = { readonly request: number } | { readonly newest: number };
 
 /** The endpoint was asked for. */

@@ -15,7 +15,7 @@ export interface ModulatorChangesParts {
 /** The gateway has opened a consumer. @param isLost whether it has ended the one that this replaces */
 type Entered = (consumer: ConsumerEndpoint, opened: ConsumerOpened, isLost: boolean) => void;
 
-/** Changes consumers' modulators. The present one goes on until the gateway has installed the next one, and until it has made all events that it owes. */
+/** Changes consumers' modulators. The present one goes on until the next one is installed, and it has made all that it owes. */
 export class ModulatorChanges {
   readonly #parts: ModulatorChangesParts;
   readonly #entered: Entered;

@@ -108,8 +108,7 @@ export class Reception {
     this.#checkRestart(entry);
     entry.successor?.check();
     if (entry.isApplications) {
-      // Before its first run, which one message may carry for several consumers. Missing events are part of the consumer's place: they are told once, also to one
-      // that goes on in another process.
+      // Before its first run, which one message may carry for several consumers. Missing events are part of the consumer's place: they are told once.
       const isUnmade = of.origin?.id === of.source.id;
       // A source that goes on may be further at the gateway than what is made of it is here.
       const known = isUnmade ? (tracker.throughOf(of.source, true) as number) : through;

@@ -52,8 +52,7 @@ export class SynchronousEvents {
   readonly #leaving: Leaving[] = [];
 
   /**
-   * Begins to track an event that was raised here, as a run of its own, or came from elsewhere for modulators here. Consumers here, modulators, and, where it
-   * was sent, remote consumers are waited for.
+   * Begins to track an event that was raised here, as a run of its own, or came for modulators here. All who are given it are waited for.
    *
    * @param sent the event as it was sent, if it was
    * @param done called when everybody has handled it; by default its producer is told

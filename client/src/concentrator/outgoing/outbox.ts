@@ -32,6 +32,8 @@ interface Sent {
 const NONE: readonly Uint8Array[] = [];
 /** Most unconfirmed bytes; beyond, events wait in the ring. */
 const WINDOW_BYTES = 4 << 20;
+/** Most unconfirmed bytes of modulators, which do not wait as producers do: more is dropped. */
+const MOST_BYTES = 64 << 20;
 /** Size from which on messages are sent by themselves. */
 const LONG_BYTES = 64 << 10;
 /** Most bytes that are gathered for one message; a single run may be larger. */
@@ -105,7 +107,7 @@ export class Outbox {
     if (!this.#link.isLive) return false;
     if (this.#gatheredBytes + message.byteLength > GATHERED_BYTES) this.release();
     const { byteLength } = message;
-    if (byteLength > this.#link.limitBytes || (byteLength >= LONG_BYTES && !this.#link.takesParts)) {
+    if (this.#isTooMuch(byteLength) || (byteLength >= LONG_BYTES && !this.#link.takesParts)) {
       this.release();
       return this.send([message], runs, isOwn ? [message] : NONE);
     }
@@ -134,13 +136,27 @@ export class Outbox {
    * Sends a message, in parts of whole runs.
    *
    * @param own parts whose memory nothing else uses
-   * @returns false where there is no connection, or where the gateway takes no message with one of the events
+   * @returns false where there is no connection, or one of the events is dropped
    */
   send(parts: readonly Uint8Array[], runs: readonly SentRun[], own = NONE): boolean {
     if (!this.#link.isLive) return false;
     let bytes = 0;
     for (const part of parts) bytes += part.byteLength;
-    if (bytes > this.#link.limitBytes) return this.#sendApart(parts, runs);
+    if (this.#isTooMuch(bytes)) return this.#sendApart(parts, runs);
+    this.#sendNow(parts, runs, own, bytes);
+    return true;
+  }
+
+  #isTooMuch(bytes: number): boolean {
+    return bytes > this.#link.limitBytes || this.#bytes > MOST_BYTES;
+  }
+
+  #sendNow(
+    parts: readonly Uint8Array[],
+    runs: readonly SentRun[],
+    own: readonly Uint8Array[],
+    bytes: number,
+  ): void {
     const lanes: Lane[] = [];
     // A process that begins to raise on many channels states all its positions in one message.
     const positions: Uint8Array[] = [];
@@ -155,24 +171,25 @@ export class Outbox {
     this.#bytes += bytes;
     this.#isAsked = false;
     this.#link.sendMessage(parts);
-    return true;
   }
 
-  /** Sends each run by itself, in pieces where it is too large, and a position instead of an event that is. */
+  /** Sends each run by itself, in pieces where it is too large, and a position instead of what is dropped. */
   #sendApart(parts: readonly Uint8Array[], runs: readonly SentRun[]): boolean {
     let isWhole = true;
     let next = 0;
     const sendRun = (run: SentRun, frame: EventsFrame): void => {
       const { count, raised, after, accounted } = frame;
+      const { lane } = run;
       const half = count >> 1;
-      if (frame.end - frame.start <= this.#link.limitBytes) this.send([frame.raw()], [run]);
-      else if (half > 0) {
+      const isMuch = this.#bytes > MOST_BYTES && lane.coverage !== undefined;
+      const isLarge = frame.end - frame.start > this.#link.limitBytes;
+      if (isLarge && !isMuch && half > 0) {
         sendRun(run, sliceRun(frame, 0, half));
-        sendRun({ lane: run.lane, raised: raised + half, after }, sliceRun(frame, half));
-      } else {
-        this.place(run.lane, raised, accounted);
+        sendRun({ lane, raised: raised + half, after }, sliceRun(frame, half));
+      } else if (isLarge || isMuch) {
+        this.place(lane, raised + count - 1, accounted);
         isWhole = false;
-      }
+      } else this.#sendNow([frame.raw()], [run], NONE, frame.end - frame.start);
     };
     for (const part of parts)
       parseMessage(part, frame => {

@@ -76,7 +76,7 @@ export interface RunTaker {
   send(message: OutgoingMessage): void;
   /** Keeps a run in this process that no remote consumer wants. */
   keep(run: RaisedRun): void;
-  /** The gateway takes no message with this event. */
+  /** This event is too large for the gateway. */
   refuse(producer: ProducerEndpoint, lane: Lane, event: RingRecord): void;
   /** The lane's events up to this one that did not come were dropped. */
   skip(producer: ProducerEndpoint, lane: Lane, raised: number): void;

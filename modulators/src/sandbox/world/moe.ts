@@ -135,7 +135,8 @@ type Door = (typeof DOOR)[keyof typeof DOOR];
 
 /**
  * Events leave in the order they came. `enqueue` takes the event itself, whose bytes are passed on as they are, or a plain
- * object, which is encoded as the output type at once. A full queue drops its oldest.
+ * object, which is encoded as the output type at once. They wait while the transport is not ready; where the queue is full, all leave
+ * nevertheless.
  */
 export class FifoModulator extends Modulator {
   /** @internal */
@@ -186,6 +187,20 @@ export function isFirstOut(modulator: Modulator): boolean {
   return modulator.dequeue === dequeueFirst;
 }
 
+/** Whether as many events wait in this queue as may. */
+export function isFull(waiting: Waiting | undefined): boolean {
+  return waiting !== undefined && waiting.next - waiting.first >= (world.moe as Moe).queueEvents;
+}
+
+/** Has the oldest fall out of a queue that is more than full, since the modulator's own `dequeue` holds them back. */
+export function trim(waiting: Waiting | undefined): void {
+  if (waiting === undefined) return;
+  while (waiting.next - waiting.first > (world.moe as Moe).queueEvents) {
+    take(waiting);
+    world.dropped++;
+  }
+}
+
 /** Has an event that was let through wait: it may not leave at once. */
 export function keepPassed(waiting: Waiting): void {
   if (waiting.door === DOOR.passed) keep(waiting, newestEvent());
@@ -196,10 +211,6 @@ function keep(waiting: Waiting, event: object): void {
   hold(event);
   // Reading a plain object may run the modulator's code, so the queue is read after it.
   const made = toOutput(event);
-  if (waiting.next - waiting.first >= (world.moe as Moe).queueEvents) {
-    take(waiting);
-    world.dropped++;
-  }
   waiting.events[waiting.next] = made;
   waiting.given[waiting.next] = givenSoFar();
   waiting.versions[waiting.next++] = present.versions;

@@ -5,15 +5,17 @@ import type { Memory } from "./memory.ts";
 import {
   DOOR,
   isFirstOut,
+  isFull,
   isUrgent,
   keepPassed,
   type Modulator,
+  trim,
   waitingOf,
   waitingSince,
   world,
 } from "./moe.ts";
 import { present } from "./objects.ts";
-import { emptyOutbox, outWords, putHeld, putOrHold } from "./outbox.ts";
+import { emptyOutbox, isHolding, outWords, putHeld, putOrHold } from "./outbox.ts";
 import { Words } from "./primordials.ts";
 import { counts, waitingCalls } from "./services.ts";
 
@@ -56,6 +58,7 @@ export function proceed(ready: boolean): number | string {
   try {
     emptyOutbox();
     const done = advance(ready);
+    if (done) trim(waitingOf(modulator));
     outWords[OUTBOX.dropped] = world.dropped;
     counts.dropped += world.dropped;
     world.dropped = 0;
@@ -95,7 +98,7 @@ function rateOf({ mostPerSecond = 0 }: Modulator): number {
 }
 
 function advance(ready: boolean): boolean {
-  if (ready && !drain()) return false;
+  if ((ready || isHolding() || isFull(waitingOf(modulator))) && !drain()) return false;
   if (chunk === undefined) return true;
   const its = chunk;
   const isDone = give(its, modulator, ready);
@@ -122,7 +125,7 @@ function give(its: Chunk, own: Modulator, ready: boolean): boolean {
     if (waiting !== undefined) waiting.door = mayPass ? DOOR.open : DOOR.shut;
     const result = own.enqueue(event) as unknown;
     if (result !== undefined) refusePromise(result, "enqueue");
-    if (!ready) continue;
+    if (!ready && !isFull(waiting)) continue;
     // The modulator's `dequeue` may be another one now.
     const isPlain = waiting !== undefined && isFirstOut(own);
     if (isPlain && waiting.door === DOOR.passed && !world.hasUrgent) {
@@ -134,7 +137,7 @@ function give(its: Chunk, own: Modulator, ready: boolean): boolean {
     if (isPlain && waiting.door === DOOR.open) continue;
     if (waiting !== undefined) keepPassed(waiting);
     if (!drain()) return false;
-    mayPass = waiting !== undefined && isFirstOut(own) && waiting.first === waiting.next;
+    mayPass = waiting !== undefined && ready && isFirstOut(own) && waiting.first === waiting.next;
   }
   return true;
 }

@@ -191,7 +191,6 @@ class CompiledSandbox implements Sandbox {
 
   run(chunk: RunChunk, type: number, turn: Turn): number {
     const { picks } = turn;
-    let dropped = 0;
     const instance = this.#begin(type, turn, picks?.length ?? chunk.end);
     const bound = boundOf(instance.program.cost, chunk, picks);
     if (!this.#budget.allows(this.#share, bound)) throw new StoppedProgram(TOO_DEAR);
@@ -214,8 +213,8 @@ class CompiledSandbox implements Sandbox {
         if (keeps) this.#kept?.give(chunk, part?.[0], type);
         const left = instance.functions.run(part?.length ?? end - at);
         if (left < 0) throw failureOf((-1 - left) >> 13, stops);
-        dropped += this.#leave({ chunk, type, first: at, picks: part, left }, instance, leaving);
-        if (keeps) dropped += this.#leaveKept(leaving, (part?.[0] ?? 0) + 1);
+        this.#leave({ chunk, type, first: at, picks: part, left }, instance, leaving);
+        if (keeps) this.#leaveKept(leaving, (part?.[0] ?? 0) + 1);
         this.#drain(instance, leaving);
         this.#arrays.settle();
       }
@@ -224,7 +223,7 @@ class CompiledSandbox implements Sandbox {
     this.#end(instance, turn, leaving);
     this.#queue?.give(chunk.end);
     this.#budget.spend(this.#share, bound + this.#window.usedFuel);
-    return dropped;
+    return 0;
   }
 
   period(turn: Turn): number {
@@ -232,11 +231,11 @@ class CompiledSandbox implements Sandbox {
     const leaving = turn.ready ? new LeavingEvents() : undefined;
     this.#kept?.give();
     instance.functions.period?.();
-    const dropped = this.#leaveKept(leaving, 0);
+    this.#leaveKept(leaving, 0);
     this.#drain(instance, leaving);
     this.#arrays.settle();
     this.#end(instance, turn, leaving);
-    return dropped;
+    return 0;
   }
 
   /** Shows a program what it may read in this turn, and how many steps it may take. */
@@ -268,10 +267,10 @@ class CompiledSandbox implements Sandbox {
   /** The turn has ended well: what leaves goes out. */
   #end(instance: ProgramInstance, { emit }: Turn, leaving: LeavingEvents | undefined): void {
     this.#settle(instance);
-    if (leaving === undefined) return;
+    if (leaving === undefined && !this.#queue?.isFull) return;
     this.#queue?.flush(emit);
     this.#queue = undefined;
-    leaving.send(emit);
+    leaving?.send(emit);
   }
 
   /** Reads what the modulator says of its timing, and looks at what it keeps. @throws StoppedProgram */
@@ -298,15 +297,13 @@ class CompiledSandbox implements Sandbox {
    * Lets events go that the program has answered for.
    *
    * @param leaving undefined while the transport is not ready: they wait
-   * @returns how many fell out of the queue
    */
   #leave(
     { chunk, type, first, picks, left }: AnsweredEvents,
     { maker, program }: ProgramInstance,
     leaving: LeavingEvents | undefined,
-  ): number {
+  ): void {
     const { answers, numbers } = this.#window;
-    let dropped = 0;
     for (let at = 0, rest = left; rest > 0; at++) {
       const answer = answers[at] as number;
       if (answer === ANSWER.discard) continue;
@@ -319,17 +316,14 @@ class CompiledSandbox implements Sandbox {
       // What is made has the type that the class says, where it says one.
       const of = isMade && this.#input !== undefined ? 0 : type;
       const urgent = isMade ? maker.isUrgent(answer - ANSWER.made) : answer === ANSWER.urgent;
-      dropped += this.#out(event, of, urgent, leaving, i + 1);
+      this.#out(event, of, urgent, leaving, i + 1);
     }
-    return dropped;
   }
 
-  /** Lets kept events go that the program has let through. @param given events of the chunk by then. @returns as `#leave` */
-  #leaveKept(leaving: LeavingEvents | undefined, given: number): number {
-    let dropped = 0;
+  /** Lets kept events go that the program has let through. @param given events of the chunk by then */
+  #leaveKept(leaving: LeavingEvents | undefined, given: number): void {
     for (const event of this.#kept?.takePassed() ?? [])
-      dropped += this.#out(stretchOf(event.bytes), event.type, event.isUrgent, leaving, given);
-    return dropped;
+      this.#out(stretchOf(event.bytes), event.type, event.isUrgent, leaving, given);
   }
 
   #out(
@@ -338,14 +332,11 @@ class CompiledSandbox implements Sandbox {
     urgent: boolean,
     leaving: LeavingEvents | undefined,
     given: number,
-  ): number {
-    if (leaving !== undefined) {
-      leaving.add(event, type, urgent, this.#versions);
-      return 0;
-    }
+  ): void {
+    if (leaving !== undefined) return leaving.add(event, type, urgent, this.#versions);
     const { queueEvents, memoryMiB } = this.#limits;
     this.#queue ??= new PassQueue(queueEvents, memoryMiB << 20);
-    return this.#queue.keep(event, event.first, { versions: this.#versions, urgent, type }, given);
+    this.#queue.keep(event, event.first, { versions: this.#versions, urgent, type }, given);
   }
 
   remove(): void {}

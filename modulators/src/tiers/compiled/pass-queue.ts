@@ -12,7 +12,7 @@ interface WaitingPass {
   readonly given: number;
 }
 
-/** The queue of a compiled modulator: as that of a `FifoModulator`, it holds what is let through while the transport is not ready. */
+/** The queue of a compiled modulator: as that of a `FifoModulator`, it holds what is let through while the transport is not ready, until it is full. */
 export class PassQueue {
   readonly #most: number;
   readonly #mostBytes: number;
@@ -20,7 +20,7 @@ export class PassQueue {
   #bytes = 0;
   #given = 0;
 
-  /** @param most events that wait, of so many bytes; beyond that the oldest fall out */
+  /** @param most events that wait, of so many bytes; beyond that all leave */
   constructor(most: number, mostBytes: number) {
     this.#most = most;
     this.#mostBytes = mostBytes;
@@ -28,6 +28,10 @@ export class PassQueue {
 
   get bytes(): number {
     return this.#bytes;
+  }
+
+  get isFull(): boolean {
+    return this.#waiting.length >= this.#most || this.#bytes > this.#mostBytes;
   }
 
   /** The modulator has been given so many events. */
@@ -45,23 +49,16 @@ export class PassQueue {
    * Keeps a copy of an event.
    *
    * @param given how many events of its chunk the modulator had been given, that one included
-   * @returns how many fell out
    */
   keep(
     { bytes, bounds }: Stretch,
     index: number,
     pass: Omit<WaitingPass, "bytes" | "given">,
     given: number,
-  ): number {
+  ): void {
     const own = bytes.slice(bounds[2 * index], bounds[2 * index + 1]);
     this.#waiting.push({ ...pass, bytes: own, given: this.#given + given });
     this.#bytes += own.byteLength;
-    let dropped = 0;
-    while (this.#waiting.length > this.#most || this.#bytes > this.#mostBytes) {
-      this.#bytes -= this.#waiting.shift()?.bytes.byteLength ?? 0;
-      dropped++;
-    }
-    return dropped;
   }
 
   /** Hands on what waits, and is of no more use. */
