@@ -159,7 +159,8 @@ function raiseOn({ producer, source, step }: Line): void {
   const { producer: number, life, raised, marks } = source;
   const n = Math.ceil(raised / step) * step;
   try {
-    const event = { producer: number, life, n, first: n, count: 0, check: checkOf(number, life, n) };
+    const filler = new Uint8Array(0);
+    const event = { producer: number, life, n, first: n, count: 0, check: checkOf(number, life, n), filler };
     if (life >= URGENT_LIFE) producer.publishUrgent(event);
     else producer.publish(event);
     marks.push({ n, atMs: performance.now() });

@@ -1,4 +1,4 @@
-import { fifo } from "@jecho/modulators";
+import { fifo, priority } from "@jecho/modulators";
 import { expect, test, vi } from "vitest";
 import { layerOf } from "./grid.ts";
 import { neighbourIn } from "./hostile-rig.ts";
@@ -274,4 +274,20 @@ test("MOE-12: what waits in the queue of a modulator that keeps no events otherw
     10, 12, 20, 22, 30, 32, 43, 80,
   ]);
   expect([...(rig.received(derived)[5]?.event.values ?? [])]).toEqual([...layerOf(3, 2).values]);
+});
+
+test("MOE-12: events wait in queues of a modulator's own, too, and none falls out of them", async () => {
+  await using rig = new Rig({ limits: { queueEvents: 10 } });
+  const derived = await rig.install(priority("layer", [4]).modulator);
+  rig.host.flow(derived, false);
+  const layers = Array.from({ length: 45 }, (_, layer) => layer % 5);
+  const steps = layers.map((_, step) => step);
+  for (const step of steps) rig.publish([layerOf(step, layers[step] as number)]);
+  await rig.settled();
+  expect(rig.received(derived)).toHaveLength(40);
+  rig.host.flow(derived, true);
+  await vi.waitUntil(() => rig.received(derived).length === 45, { interval: 2, timeout: 60_000 });
+  const seen = rig.received(derived).map(({ event }) => event.step);
+  expect(seen.slice(0, 10)).toEqual([4, 9, 0, 1, 2, 3, 5, 6, 7, 8]);
+  expect([...seen].sort((a, b) => Number(a) - Number(b))).toEqual(steps);
 });

@@ -3,7 +3,7 @@ import { type Modulator, type } from "@jecho/client";
 /**
  * Event that is raised while everything is being killed: the producer, its how-manieth life, and the event's count `n` in that life. What
  * a modulator makes stands for the raised events from `first` to `n`; `count` is what the modulator has counted so far. `check` depends on
- * the other fields, so that a flipped bit shows.
+ * the other fields but `filler`, so that a flipped bit shows.
  */
 export const ChaosEvent = type("ChaosEvent", {
   producer: "uint32",
@@ -12,6 +12,7 @@ export const ChaosEvent = type("ChaosEvent", {
   first: "uint32",
   count: "uint32",
   check: "uint32",
+  filler: "uint8[]",
 });
 /** The same, as a later version of the program writes it. */
 export const LaterChaosEvent = type("ChaosEvent", {
@@ -22,6 +23,7 @@ export const LaterChaosEvent = type("ChaosEvent", {
   first: "uint32",
   count: "uint32",
   check: "uint32",
+  filler: "uint8[]",
 });
 /** Urgent events, which keep an order of their own, are those of a life with a number from here on. */
 export const URGENT_LIFE = 0x8000;

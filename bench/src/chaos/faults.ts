@@ -176,6 +176,10 @@ export const FAULTS = {
       await visitor.start();
       return visitor.goAfter(random.pick([1000, 5000]), { flushes: false, closes: true });
     }),
+  burst: (world, random) =>
+    withOne(world, world.producers, random, producer =>
+      producer.nudge(random.pick([500, 2000]), random.pick([500, 2000])),
+    ),
   "producer-opened-anew-behind-a-burst": (world, random) =>
     withOne(world, world.producers, random, async producer => {
       await producer.nudge(random.pick([500, 2000]));

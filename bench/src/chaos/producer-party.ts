@@ -66,8 +66,9 @@ export class ProducerParty {
     this.#note(await this.worker.call<Account[]>("pause"), ({ raised }) => raised);
   }
 
-  async nudge(events: number): Promise<void> {
-    this.#note(await this.worker.call<Account[]>("nudge", events), ({ raised }) => raised);
+  /** Raises so many events more on each channel, in one turn, each with so many bytes more than usual. All of them have to come. */
+  async nudge(events: number, bytes = 0): Promise<void> {
+    this.#note(await this.worker.call<Account[]>("nudge", { events, bytes }), ({ raised }) => raised);
   }
 
   flush(): Promise<void> {

@@ -51,6 +51,7 @@ const ANEW = 0x400;
 const SYNC_TIMEOUT_MS = 300;
 /** One synchronous event in so many rounds. */
 const SYNC_EVERY = 10;
+const NO_FILLER = new Uint8Array(0);
 const HISTORY = { history: { events: 2_000_000 } };
 const DELEGATE = { delegate: { services: { isEven: (n: number) => n % 2 === 0 } } };
 
@@ -73,14 +74,14 @@ class Line {
     this.isUrgent = isUrgent;
   }
 
-  raise(events: number): void {
+  raise(events: number, filler = NO_FILLER): void {
     this.marks.push({ n: this.raised, atMs: Number(process.hrtime.bigint()) / 1e6 });
     for (let i = 0; i < events; i++) {
       // Even ones alone belong where it publishes.
       if (this.isDirect) this.raised += this.raised % 2;
       try {
-        if (this.isUrgent) this.#producer.publishUrgent(this.#event());
-        else this.#producer.publish(this.#event());
+        if (this.isUrgent) this.#producer.publishUrgent(this.#event(filler));
+        else this.#producer.publish(this.#event(filler));
       } catch (error) {
         // The queue is full while there is no connection: the same event again, later.
         if ((error as JechoError).code === "QUEUE_FULL") return;
@@ -113,9 +114,9 @@ class Line {
     if (!isRaised && this.#producer.stats.events > before) this.raised++;
   }
 
-  #event(): Raised {
+  #event(filler = NO_FILLER): Raised {
     const [producer, life, n] = [this.id, this.life, this.raised];
-    return { producer, life, n, first: n, count: 0, check: checkOf(producer, life, n) };
+    return { producer, life, n, first: n, count: 0, check: checkOf(producer, life, n), filler };
   }
 }
 
@@ -214,9 +215,10 @@ serve({
     await ended;
     return account();
   },
-  /** So many more on each channel. */
-  nudge(events: number) {
-    for (const line of lines) line.raise(events);
+  /** So many more on each channel, of so many bytes more than usual. */
+  nudge({ events, bytes }: { events: number; bytes: number }) {
+    const filler = new Uint8Array(bytes);
+    for (const line of lines) line.raise(events, filler);
     return account();
   },
   flush: () => session.flush(),

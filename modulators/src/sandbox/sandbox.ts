@@ -27,8 +27,8 @@ export interface Limits {
   /** Bytes per second that it makes beyond the size of its input. Default: 64 MiB. */
   readonly bytesPerSecond: number;
   /**
-   * Events that wait in the modulator's own queue while the transport is not ready. Where it is full, all leave nevertheless; what its own `dequeue`
-   * holds back beyond that falls out, oldest first, and is counted. Default: 1024.
+   * Events that a modulator is given while the transport is not ready, or that wait in its queue, until its output is asked for all the same. What its own
+   * `dequeue` holds back beyond that falls out of the queue, oldest first, and is counted. Default: 1024.
    */
   readonly queueEvents: number;
   /** Bytes of the modulator's source. Default: 256 KiB. */

@@ -28,6 +28,8 @@ const blank = () => ({
   /** The versions that the event returned by `dequeue` was made with. */
   dequeuedVersions: [] as readonly number[],
   dropped: 0,
+  /** Events that it was given while the transport was not ready, since its queue was asked last. */
+  unasked: 0,
   /** Whether any event was made urgent; as long as none was, events are not looked up. */
   hasUrgent: false,
 });
@@ -135,8 +137,7 @@ type Door = (typeof DOOR)[keyof typeof DOOR];
 
 /**
  * Events leave in the order they came. `enqueue` takes the event itself, whose bytes are passed on as they are, or a plain
- * object, which is encoded as the output type at once. They wait while the transport is not ready; where the queue is full, all leave
- * nevertheless.
+ * object, which is encoded as the output type at once.
  */
 export class FifoModulator extends Modulator {
   /** @internal */
@@ -190,6 +191,13 @@ export function isFirstOut(modulator: Modulator): boolean {
 /** Whether as many events wait in this queue as may. */
 export function isFull(waiting: Waiting | undefined): boolean {
   return waiting !== undefined && waiting.next - waiting.first >= (world.moe as Moe).queueEvents;
+}
+
+/** One event more was given while the transport was not ready. Whether its output is to leave all the same. */
+export function isDue(waiting: Waiting | undefined): boolean {
+  if (++world.unasked < (world.moe as Moe).queueEvents && !isFull(waiting)) return false;
+  world.unasked = 0;
+  return true;
 }
 
 /** Has the oldest fall out of a queue that is more than full, since the modulator's own `dequeue` holds them back. */

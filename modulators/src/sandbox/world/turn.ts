@@ -4,6 +4,7 @@ import { describe, refusePromise } from "./failing.ts";
 import type { Memory } from "./memory.ts";
 import {
   DOOR,
+  isDue,
   isFirstOut,
   isFull,
   isUrgent,
@@ -125,7 +126,7 @@ function give(its: Chunk, own: Modulator, ready: boolean): boolean {
     if (waiting !== undefined) waiting.door = mayPass ? DOOR.open : DOOR.shut;
     const result = own.enqueue(event) as unknown;
     if (result !== undefined) refusePromise(result, "enqueue");
-    if (!ready && !isFull(waiting)) continue;
+    if (!ready && !isDue(waiting)) continue;
     // The modulator's `dequeue` may be another one now.
     const isPlain = waiting !== undefined && isFirstOut(own);
     if (isPlain && waiting.door === DOOR.passed && !world.hasUrgent) {

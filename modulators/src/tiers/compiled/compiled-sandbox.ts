@@ -99,6 +99,8 @@ class CompiledSandbox implements Sandbox {
   /** Undefined where its programs have no fields. */
   #kept: KeptEvents | undefined;
   #keptBytes = 0;
+  /** Events that it was given while the transport was not ready, since something left. */
+  #unasked = 0;
   /** Steps that the turn has left. */
   #left = 0;
   /** The type that the class says it was written for. */
@@ -194,7 +196,9 @@ class CompiledSandbox implements Sandbox {
     const instance = this.#begin(type, turn, picks?.length ?? chunk.end);
     const bound = boundOf(instance.program.cost, chunk, picks);
     if (!this.#budget.allows(this.#share, bound)) throw new StoppedProgram(TOO_DEAR);
-    const leaving = turn.ready ? new LeavingEvents() : undefined;
+    this.#unasked = turn.ready ? 0 : this.#unasked + chunk.end;
+    const leaves = turn.ready || this.#unasked >= this.#limits.queueEvents;
+    const leaving = leaves ? new LeavingEvents() : undefined;
     const { slots, isAlone, keeps, stops } = instance.program;
     this.#drain(instance, leaving);
     const most = slots === 0 ? WINDOW.mostEvents : Math.floor(WINDOW.madeBytes / (8 * slots));
@@ -268,6 +272,7 @@ class CompiledSandbox implements Sandbox {
   #end(instance: ProgramInstance, { emit }: Turn, leaving: LeavingEvents | undefined): void {
     this.#settle(instance);
     if (leaving === undefined && !this.#queue?.isFull) return;
+    this.#unasked = 0;
     this.#queue?.flush(emit);
     this.#queue = undefined;
     leaving?.send(emit);

@@ -22,7 +22,7 @@ test("MOE-12: what is compiled passes events at once, urgent ones apart, and is 
 });
 
 test("MOE-12: while the transport is not ready, what passes waits, and all leaves where the queue is full", async () => {
-  await using bench = new Bench({ limits: { queueEvents: 3 } });
+  await using bench = new Bench({ limits: { queueEvents: 4 } });
   await bench.install(odd);
   bench.environment.flow(DERIVED, false);
   bench.enqueue(Reading, readings(1, 2, 3));
