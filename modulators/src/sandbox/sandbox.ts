@@ -27,8 +27,8 @@ export interface Limits {
   /** Bytes per second that it makes beyond the size of its input. Default: 64 MiB. */
   readonly bytesPerSecond: number;
   /**
-   * Events that a modulator is given while the transport is not ready, or that wait in its queue, until its output is asked for all the same. What its own
-   * `dequeue` holds back beyond that falls out of the queue, oldest first, and is counted. Default: 1024.
+   * Events, of up to 1 MiB, that a modulator is given while the transport is not ready, or that wait in its queue, until it is asked for its output all the
+   * same. What its own `dequeue` holds back beyond that falls out of the queue, oldest first, and is counted. Default: 1024.
    */
   readonly queueEvents: number;
   /** Bytes of the modulator's source. Default: 256 KiB. */
@@ -59,6 +59,8 @@ export const FREE_MS_PER_EVENT = 1;
 /** Most input of one call: it stays in the processor's cache, and its deadline is meaningful. */
 export const CHUNK_BYTES = 256 << 10;
 export const CHUNK_EVENTS = 256;
+/** Most bytes of events that a modulator is given while the transport is not ready, before it is asked for its output all the same. */
+export const UNASKED_BYTES = 1 << 20;
 
 /** Consecutive events of one run, and the bytes that hold exactly these. */
 export interface RunChunk extends Stretch {

@@ -1,3 +1,4 @@
+import { UNASKED_BYTES } from "../sandbox.ts";
 import { hold, newestEvent, toOutput, uncounted } from "./events.ts";
 import type { Memory } from "./memory.ts";
 import { deepFreeze, isStale, present, pull } from "./objects.ts";
@@ -28,8 +29,11 @@ const blank = () => ({
   /** The versions that the event returned by `dequeue` was made with. */
   dequeuedVersions: [] as readonly number[],
   dropped: 0,
-  /** Events that it was given while the transport was not ready, since its queue was asked last. */
+  /** Events, and their bytes, that it was given while the transport was not ready, since it was asked for its output last. */
   unasked: 0,
+  unaskedBytes: 0,
+  /** Whether it is asked in this turn although the transport is not ready. */
+  isAsked: false,
   /** Whether any event was made urgent; as long as none was, events are not looked up. */
   hasUrgent: false,
 });
@@ -193,11 +197,17 @@ export function isFull(waiting: Waiting | undefined): boolean {
   return waiting !== undefined && waiting.next - waiting.first >= (world.moe as Moe).queueEvents;
 }
 
-/** One event more was given while the transport was not ready. Whether its output is to leave all the same. */
-export function isDue(waiting: Waiting | undefined): boolean {
-  if (++world.unasked < (world.moe as Moe).queueEvents && !isFull(waiting)) return false;
-  world.unasked = 0;
-  return true;
+/** So many events are given now. Where they would be more than may wait for the transport, the modulator is asked for its output. */
+export function expect(events: number, bytes: number): void {
+  world.unasked += events;
+  world.unaskedBytes += bytes;
+  world.isAsked = world.unasked >= (world.moe as Moe).queueEvents || world.unaskedBytes >= UNASKED_BYTES;
+}
+
+/** The turn has ended. @param wasAsked whether the modulator was asked for all its output */
+export function endTurn(wasAsked: boolean): void {
+  world.isAsked = false;
+  if (wasAsked) world.unasked = world.unaskedBytes = 0;
 }
 
 /** Has the oldest fall out of a queue that is more than full, since the modulator's own `dequeue` holds them back. */

@@ -69,11 +69,6 @@ export function putPart(part: number, bytes: Uint8Array | undefined, at: number)
   return at + bytes.byteLength;
 }
 
-/** Whether events found no room before. */
-export function isHolding(): boolean {
-  return held !== undefined;
-}
-
 /** Empties the outbox: the host has taken its contents. */
 export function emptyOutbox(): void {
   outWords[OUTBOX.count] = 0;

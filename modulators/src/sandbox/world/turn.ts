@@ -4,7 +4,8 @@ import { describe, refusePromise } from "./failing.ts";
 import type { Memory } from "./memory.ts";
 import {
   DOOR,
-  isDue,
+  endTurn,
+  expect,
   isFirstOut,
   isFull,
   isUrgent,
@@ -16,7 +17,7 @@ import {
   world,
 } from "./moe.ts";
 import { present } from "./objects.ts";
-import { emptyOutbox, isHolding, outWords, putHeld, putOrHold } from "./outbox.ts";
+import { emptyOutbox, outWords, putHeld, putOrHold } from "./outbox.ts";
 import { Words } from "./primordials.ts";
 import { counts, waitingCalls } from "./services.ts";
 
@@ -52,14 +53,21 @@ export function setModulator(made: Modulator): void {
 /** @param run undefined for no events */
 export function begin(run: Chunk | undefined): void {
   chunk = run;
+  if (run === undefined) return;
+  const { bounds } = run.at;
+  expect(run.count, (bounds[2 * run.count - 1] as number) - (bounds[0] as number));
 }
 
 /** Goes on until all events were given, or the outbox is full. */
 export function proceed(ready: boolean): number | string {
   try {
     emptyOutbox();
-    const done = advance(ready);
-    if (done) trim(waitingOf(modulator));
+    const isAsked = ready || world.isAsked;
+    const done = advance(isAsked);
+    if (done) {
+      endTurn(isAsked);
+      trim(waitingOf(modulator));
+    }
     outWords[OUTBOX.dropped] = world.dropped;
     counts.dropped += world.dropped;
     world.dropped = 0;
@@ -98,15 +106,21 @@ function rateOf({ mostPerSecond = 0 }: Modulator): number {
   return mostPerSecond < Infinity ? mostPerSecond : 0;
 }
 
+/** @param ready whether the modulator is asked for its output. @returns false where the outbox is full */
 function advance(ready: boolean): boolean {
-  if ((ready || isHolding() || isFull(waitingOf(modulator))) && !drain()) return false;
-  if (chunk === undefined) return true;
-  const its = chunk;
-  const isDone = give(its, modulator, ready);
-  const given = its.at.index + 1;
-  counts.enqueued += given - its.counted;
-  its.counted = given;
-  return isDone && (its.leaving === its.count || leave(its, its.count));
+  if (ready && !drain()) return false;
+  if (chunk !== undefined) {
+    const its = chunk;
+    const isDone = give(its, modulator, ready);
+    const given = its.at.index + 1;
+    counts.enqueued += given - its.counted;
+    its.counted = given;
+    if (!isDone || (its.leaving !== its.count && !leave(its, its.count))) return false;
+  }
+  // One call may have made more than may wait.
+  if (ready || !isFull(waitingOf(modulator))) return true;
+  world.isAsked = true;
+  return drain();
 }
 
 /**
@@ -126,7 +140,7 @@ function give(its: Chunk, own: Modulator, ready: boolean): boolean {
     if (waiting !== undefined) waiting.door = mayPass ? DOOR.open : DOOR.shut;
     const result = own.enqueue(event) as unknown;
     if (result !== undefined) refusePromise(result, "enqueue");
-    if (!ready && !isDue(waiting)) continue;
+    if (!ready) continue;
     // The modulator's `dequeue` may be another one now.
     const isPlain = waiting !== undefined && isFirstOut(own);
     if (isPlain && waiting.door === DOOR.passed && !world.hasUrgent) {
@@ -138,7 +152,7 @@ function give(its: Chunk, own: Modulator, ready: boolean): boolean {
     if (isPlain && waiting.door === DOOR.open) continue;
     if (waiting !== undefined) keepPassed(waiting);
     if (!drain()) return false;
-    mayPass = waiting !== undefined && ready && isFirstOut(own) && waiting.first === waiting.next;
+    mayPass = waiting !== undefined && isFirstOut(own) && waiting.first === waiting.next;
   }
   return true;
 }

@@ -10,6 +10,7 @@ import {
   type Sandbox,
   soundPeriod,
   type Turn,
+  UNASKED_BYTES,
 } from "../../sandbox/sandbox.ts";
 import { beginRemainders } from "./builtins.ts";
 import { TIMINGS } from "./class-text.ts";
@@ -99,8 +100,9 @@ class CompiledSandbox implements Sandbox {
   /** Undefined where its programs have no fields. */
   #kept: KeptEvents | undefined;
   #keptBytes = 0;
-  /** Events that it was given while the transport was not ready, since something left. */
+  /** Events, and their bytes, that it was given while the transport was not ready, since it was asked for its output last. */
   #unasked = 0;
+  #unaskedBytes = 0;
   /** Steps that the turn has left. */
   #left = 0;
   /** The type that the class says it was written for. */
@@ -196,9 +198,7 @@ class CompiledSandbox implements Sandbox {
     const instance = this.#begin(type, turn, picks?.length ?? chunk.end);
     const bound = boundOf(instance.program.cost, chunk, picks);
     if (!this.#budget.allows(this.#share, bound)) throw new StoppedProgram(TOO_DEAR);
-    this.#unasked = turn.ready ? 0 : this.#unasked + chunk.end;
-    const leaves = turn.ready || this.#unasked >= this.#limits.queueEvents;
-    const leaving = leaves ? new LeavingEvents() : undefined;
+    const leaving = turn.ready || this.#mayNotWait(chunk) ? new LeavingEvents() : undefined;
     const { slots, isAlone, keeps, stops } = instance.program;
     this.#drain(instance, leaving);
     const most = slots === 0 ? WINDOW.mostEvents : Math.floor(WINDOW.madeBytes / (8 * slots));
@@ -242,6 +242,13 @@ class CompiledSandbox implements Sandbox {
     return 0;
   }
 
+  /** Whether these events are more than may wait for the transport. */
+  #mayNotWait({ bounds, first, end }: RunChunk): boolean {
+    this.#unasked += end - first;
+    this.#unaskedBytes += (bounds[2 * end - 1] ?? 0) - (bounds[2 * first] ?? 0);
+    return this.#unasked >= this.#limits.queueEvents || this.#unaskedBytes >= UNASKED_BYTES;
+  }
+
   /** Shows a program what it may read in this turn, and how many steps it may take. */
   #begin(type: number, { timeMs }: Turn, events: number): ProgramInstance {
     beginRemainders();
@@ -272,7 +279,7 @@ class CompiledSandbox implements Sandbox {
   #end(instance: ProgramInstance, { emit }: Turn, leaving: LeavingEvents | undefined): void {
     this.#settle(instance);
     if (leaving === undefined && !this.#queue?.isFull) return;
-    this.#unasked = 0;
+    this.#unasked = this.#unaskedBytes = 0;
     this.#queue?.flush(emit);
     this.#queue = undefined;
     leaving?.send(emit);
@@ -339,8 +346,7 @@ class CompiledSandbox implements Sandbox {
     given: number,
   ): void {
     if (leaving !== undefined) return leaving.add(event, type, urgent, this.#versions);
-    const { queueEvents, memoryMiB } = this.#limits;
-    this.#queue ??= new PassQueue(queueEvents, memoryMiB << 20);
+    this.#queue ??= new PassQueue(this.#limits.queueEvents);
     this.#queue.keep(event, event.first, { versions: this.#versions, urgent, type }, given);
   }
 

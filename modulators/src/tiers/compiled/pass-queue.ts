@@ -1,5 +1,5 @@
 import type { Stretch } from "@jecho/shared/internal";
-import type { Emit } from "../../sandbox/sandbox.ts";
+import { type Emit, UNASKED_BYTES } from "../../sandbox/sandbox.ts";
 import { LeavingEvents, stretchOf } from "./leaving-events.ts";
 
 /** An event that was let through while the transport was not ready. */
@@ -15,15 +15,13 @@ interface WaitingPass {
 /** The queue of a compiled modulator: as that of a `FifoModulator`, it holds what is let through while the transport is not ready, until it is full. */
 export class PassQueue {
   readonly #most: number;
-  readonly #mostBytes: number;
   readonly #waiting: WaitingPass[] = [];
   #bytes = 0;
   #given = 0;
 
-  /** @param most events that wait, of so many bytes; beyond that all leave */
-  constructor(most: number, mostBytes: number) {
+  /** @param most events that wait; beyond that all leave */
+  constructor(most: number) {
     this.#most = most;
-    this.#mostBytes = mostBytes;
   }
 
   get bytes(): number {
@@ -31,7 +29,7 @@ export class PassQueue {
   }
 
   get isFull(): boolean {
-    return this.#waiting.length >= this.#most || this.#bytes > this.#mostBytes;
+    return this.#waiting.length >= this.#most || this.#bytes >= UNASKED_BYTES;
   }
 
   /** The modulator has been given so many events. */
