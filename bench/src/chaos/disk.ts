@@ -43,7 +43,8 @@ export async function fill(folder: string): Promise<() => Promise<void>> {
   } finally {
     await file.close();
   }
-  return () => rm(path);
+  // Another fault may have filled it at the same time.
+  return () => rm(path, { force: true });
 }
 
 /** Flips a bit somewhere behind the first page of a file. */
