@@ -1,5 +1,6 @@
 import { fifo } from "@jecho/modulators";
 import { expect, test, vi } from "vitest";
+import { layerOf } from "./grid.ts";
 import { inEnqueue, neighbourIn } from "./hostile-rig.ts";
 import { modulator, Rig } from "./rig.ts";
 
@@ -46,6 +47,26 @@ test("MOE-28, 36: modulators that hold 24 MB each: the host's total is kept, at 
   await rig.settled();
   expect(rig.received(late)).toHaveLength(1);
   expect(rig.restarts).toBe(0);
+});
+
+test("MOE-28: what was used and is garbage counts against nobody: many modulators take large events without an end", async () => {
+  await using rig = new Rig({ limits: { totalMemoryMiB: 200 } });
+  const filters: number[] = [];
+  for (let i = 0; i < 20; i++)
+    filters.push(
+      await rig.install({
+        source: `${inEnqueue("if (event.step === 0) super.enqueue(event);").source}// ${i}`,
+      }),
+    );
+  // A gibibyte and a half through all of them, of which each engine copies what it is given.
+  for (let step = 1; step <= 200; step++) {
+    rig.publish([layerOf(step, 0, 250, 400)]);
+    if (step % 10 === 0) await rig.settled();
+  }
+  expect([...rig.removed.values()]).toEqual([]);
+  rig.publish([layerOf(0, 0)]);
+  await rig.settled();
+  for (const derived of filters) expect(rig.received(derived)).toHaveLength(1);
 });
 
 test("MOE-28, 36: where there is no memory left for one more, its installation is refused so that it can run elsewhere", async () => {

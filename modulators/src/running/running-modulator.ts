@@ -107,6 +107,11 @@ export class RunningModulator {
     return this.#sandbox.heldBytes;
   }
 
+  /** Collects its garbage, where its engine has not done so yet. */
+  collect(): void {
+    this.#sandbox.collect?.();
+  }
+
   /** Interval of the modulator's period, in milliseconds; 0 for none. */
   get periodMs(): number {
     return this.#sandbox.periodMs;

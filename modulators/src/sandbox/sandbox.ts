@@ -139,8 +139,11 @@ export interface Sandbox {
   /** CPU time used so far. */
   readonly cpuMs: number;
 
-  /** Memory in use; 0 without a wall. Measuring it takes time. */
+  /** Memory in use, with garbage that was not collected yet; 0 without a wall. Measuring it takes time. */
   readonly heldBytes: number;
+
+  /** Collects garbage now, for engines that wait with it. */
+  collect?(): void;
 
   /** Interval of `period` as of the last call: milliseconds, from `LEAST_PERIOD_MS` on; 0 for none. */
   readonly periodMs: number;

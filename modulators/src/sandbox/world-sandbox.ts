@@ -60,6 +60,8 @@ export interface Realm {
   readonly cpuMs: number;
   /** Memory that it takes now. */
   readonly heldBytes: number;
+  /** Collects garbage. */
+  collect?(): void;
   /** The world's present memory for events; its address may change with each call. */
   readonly inbox: Uint8Array;
   readonly outbox: Uint8Array;
@@ -114,6 +116,10 @@ export class WorldSandbox implements Sandbox {
 
   get heldBytes(): number {
     return this.#realm.heldBytes;
+  }
+
+  collect(): void {
+    this.#realm.collect?.();
   }
 
   get checksInput(): boolean {

@@ -156,7 +156,7 @@ export class HostCore {
       waiting,
     });
     this.#memory.turned(modulator);
-    while (this.#memory.isExceeded) this.#removeLargest();
+    this.#keepTotal();
   }
 
   #install(frame: Install): void {
@@ -165,7 +165,7 @@ export class HostCore {
     try {
       const modulator = new RunningModulator(frame, this.#schemas.get(channel), this.#surroundings);
       this.#memory.add(modulator, frame.by);
-      if (this.#memory.isExceeded) {
+      if (this.#memory.isExceeded && !this.#collected()) {
         this.#forget(modulator);
         throw new JechoError("OVERLOADED", `${this.#total()}: there is no room for more`);
       }
@@ -196,6 +196,18 @@ export class HostCore {
       this.#fail(modulator, JechoError.from(error));
       return undefined;
     }
+  }
+
+  /** Where all modulators together take too much, and it is not garbage, some go. */
+  #keepTotal(): void {
+    if (!this.#memory.isExceeded) return;
+    if (!this.#collected()) this.#removeLargest();
+    while (this.#memory.isExceeded) this.#removeLargest();
+  }
+
+  /** Collects garbage. @returns whether there is room again for a while */
+  #collected(): boolean {
+    return this.#memory.collect(() => this.#sign()) && !this.#memory.isExceeded;
   }
 
   #removeLargest(): void {

@@ -5,6 +5,9 @@ const WEIGHED_MS = 1;
 /** Turns after which its memory is measured again, whatever time they took. */
 const WEIGHED_TURNS = 256;
 
+/** Collecting garbage has to give back this part of the limit: it takes a millisecond for each modulator. */
+const WORTH = 8;
+
 interface Weight {
   /** Party that the memory counts for: a subject, or a modulator without one. */
   readonly by: string;
@@ -35,15 +38,34 @@ export class MemoryTotal {
     this.#weights.set(modulator, { by: name, bytes, cpuMs: modulator.cpuMs, turns: 0 });
   }
 
+  /**
+   * Collects all modulators' garbage.
+   *
+   * @param pause called after each
+   * @returns false where that gave back so little that it would soon be needed again
+   */
+  collect(pause: () => void): boolean {
+    const before = this.#bytes;
+    for (const [modulator, weight] of this.#weights) {
+      modulator.collect();
+      this.#weigh(modulator, weight);
+      pause();
+    }
+    return before - this.#bytes > this.#limitBytes / WORTH;
+  }
+
+  #weigh(modulator: RunningModulator, weight: Weight): void {
+    const bytes = modulator.heldBytes;
+    this.#bytes += bytes - weight.bytes;
+    Object.assign(weight, { bytes, cpuMs: modulator.cpuMs, turns: 0 });
+  }
+
   /** The modulator has had a turn. */
   turned(modulator: RunningModulator): void {
     const weight = this.#weights.get(modulator);
     if (weight === undefined) return;
-    const { cpuMs } = modulator;
-    if (++weight.turns < WEIGHED_TURNS && cpuMs - weight.cpuMs < WEIGHED_MS) return;
-    const bytes = modulator.heldBytes;
-    this.#bytes += bytes - weight.bytes;
-    Object.assign(weight, { bytes, cpuMs, turns: 0 });
+    if (++weight.turns < WEIGHED_TURNS && modulator.cpuMs - weight.cpuMs < WEIGHED_MS) return;
+    this.#weigh(modulator, weight);
   }
 
   forget(modulator: RunningModulator): void {
