@@ -226,9 +226,7 @@ export class Concentrator {
     // The connection that broke may be back, and then the consumers.
     if (hold?.isHolding && raising?.owes) await this.through();
     hold?.end();
-    // However little room there is: nothing is taken later.
-    raising?.takeAll();
-    this.#drained();
+    this.drain();
     this.#stopWatching();
     if (link.isLive) {
       await this.through(until - performance.now());

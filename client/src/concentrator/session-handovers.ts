@@ -37,7 +37,7 @@ export class SessionHandovers {
     this.#link.send({ kind: "AskHandover", request });
   }
 
-  /** Another device takes over the session that got its token by the request `asked`. `settle` follows, as behind each word of the gateway. */
+  /** Another device takes over the session that got its token by the request `asked`. `settle` is called next. */
   yield(request: number, asked: number): void {
     const port = this.#askers.get(asked);
     if (port === undefined) return this.#refuse(request, GONE);

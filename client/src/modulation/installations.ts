@@ -126,8 +126,8 @@ export class Installations {
   }
 
   /**
-   * An installation that has this modulator and input, and is this derived channel's or has no number at the present connection. One that is being removed for good
-   * is only found for its own derived channel.
+   * An installation that has this modulator and input, and is this derived channel's, or has no number at the present connection and is not being
+   * removed for good.
    */
   apart(sources: readonly string[], modulator: Modulator, derived: number): Installation | undefined {
     for (const installation of this) {

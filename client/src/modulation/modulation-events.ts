@@ -10,7 +10,7 @@ export interface ModulationEvents {
   readonly room: Room;
   /** Sends the output of one turn of a modulator together. */
   readonly together: (act: () => void) => void;
-  /** Takes a modulator's run, alone in its memory, and the tag of the synchronous event that it was made of, if any. Returns the run's provenance. */
+  /** Takes a modulator's run, alone in its memory, and the tag of its synchronous event, if any. Returns the run's provenance. */
   onEvents(
     installation: Installation,
     frame: EventsFrame,

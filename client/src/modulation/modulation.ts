@@ -153,8 +153,8 @@ export class Modulation {
   }
 
   /**
-   * Resolves when modulators have finished their input so far; undefined where none here makes this channel in others' stead. One that has outlived its connection, and
-   * was not asked for again as yet, may be any channel's.
+   * Resolves when modulators have finished their input so far; undefined where none here makes this channel in others' stead, as one may that was
+   * not asked for again since the connection broke.
    */
   finishedFor(derived: number): Promise<void> | undefined {
     for (const { process, number } of this.installed)

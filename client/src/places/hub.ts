@@ -104,16 +104,16 @@ export class Hub {
   #drainQueues(take: TakeRecords): void {
     if (this.#draining) return;
     this.#draining = true;
-    const drain = (attachment: Attachment): void => {
-      // A writer that is as fast as this loop must not keep the connection's messages from being read.
-      if (!attachment.drain(take)) this.drainSoon(laterTurn);
-    };
+    let left: Attachment | undefined;
     try {
-      for (const attachment of this.#leaving) {
-        drain(attachment);
+      for (const attachment of [...this.#leaving, ...this.#attachments]) {
+        // A writer that is as fast as this loop must not keep the connection's messages from being read.
+        if (!attachment.drain(take)) this.drainSoon(laterTurn);
         if (attachment.isEmpty) this.#leaving.delete(attachment);
+        else left ??= attachment;
       }
-      for (const attachment of this.#attachments) drain(attachment);
+      // It had all the room: the others come before it the next time.
+      if (left !== undefined && this.#attachments.delete(left)) this.#attachments.add(left);
     } finally {
       this.#draining = false;
     }

@@ -56,10 +56,14 @@ export class QueueReaders {
   /** @returns false where there is more by now */
   drain(take: TakeRecords): boolean {
     let rests = true;
+    let left: QueueReader | undefined;
     for (const reader of this.#readers) {
       // What the concentrator leaves there it asks for itself.
-      if (reader.drain(take) && !reader.sleep()) rests = false;
+      if (!reader.drain(take)) left ??= reader;
+      else if (!reader.sleep()) rests = false;
     }
+    // It had all the room: the others come before it the next time.
+    if (left !== undefined) this.#sort([...this.#readers.filter(reader => reader !== left), left]);
     if (this.isEmpty) this.#tidy();
     return rests;
   }
@@ -84,8 +88,7 @@ export class QueueReaders {
     this.#sort();
   }
 
-  #sort(): void {
-    const readers = Array.from(this.#queues.values(), ({ reader }) => reader);
+  #sort(readers = Array.from(this.#queues.values(), ({ reader }) => reader)): void {
     this.#readers = readers.sort((a, b) => Number(b.isUrgent) - Number(a.isUrgent));
   }
 

@@ -21,7 +21,7 @@ export interface Resting {
   readonly is: "resting";
 }
 
-/** An opening waits for the gateway's answer to this request, or for the application's comparing its modulator up to the derived channel `newest`. */
+/** An opening waits for the answer to this request, or for its modulator to be compared up to the derived channel `newest`. */
 export type Awaited = { readonly request: number } | { readonly newest: number };
 
 /** The endpoint was asked for. */
@@ -164,7 +164,7 @@ export const CONSUMER_TRANSITIONS: Transitions<ConsumerState> = {
   gone: [],
 };
 
-/** The state that an endpoint goes back to where the connection breaks while it is asked for; undefined where it need not be asked for. */
+/** The state of an endpoint that is asked for once the connection has broken; undefined where it need not be asked for. */
 export function askedAfter(state: EndpointState): New | Away | Resting | undefined {
   switch (state.is) {
     case "new":

@@ -254,10 +254,7 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
   readonly named = new Map<number, TrackedSource>();
   /** Events that the gateway dropped and that have not been told as missing yet. */
   dropped = 0;
-  /**
-   * Whether the gateway has dropped any: the consumer may be behind its place in a source that has ended since. Who goes on where another process was
-   * does not know what that had been told.
-   */
+  /** Whether the gateway has dropped any, also for another process before: the consumer may be behind its place in a source that has ended since. */
   hasGaps = false;
   /** The reason of the modulator's restart, until the first word of the new incarnation. */
   impaired: JechoError | undefined;

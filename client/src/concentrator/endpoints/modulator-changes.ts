@@ -55,7 +55,7 @@ export class ModulatorChanges {
     this.#parts.link.send(consumer.opening({ request, modulator: reset.modulator, as: "", from, compared }));
   }
 
-  /** The gateway has opened the channel of a consumer's next modulator, whose output waits until the present one has made all events that it owes. */
+  /** The channel of a consumer's next modulator is open. Its output waits until the present one has made what it owes. */
   opened(consumer: ConsumerEndpoint, opened: ConsumerOpened): void {
     const { open, past } = consumer;
     // A consumer that leaves a past in the middle, or begins with the newest, is owed nothing.

@@ -7,7 +7,7 @@ const MOST_BYTES = 16 << 20;
 export type PostponedOutput = readonly [source: string, bytes: number, hand: () => void, place: () => void];
 
 /**
- * Runs and positions that a consumer is handed later. Beyond a bound the oldest runs are dropped: the position behind each source's newest dropped one stays.
+ * Runs and positions that a consumer is handed later. Beyond a bound the oldest runs go, and a position behind each source's newest such run stays.
  */
 export class Postponed {
   #all: PostponedOutput[] = [];

@@ -20,7 +20,7 @@ interface Known {
   by: bigint;
   /** Count of the newest event that anything may have been made of. */
   made: number;
-  /** Whether nothing was made of its events or told as missing yet. The first output may then begin earlier, where others were there before. */
+  /** Whether nothing was made of its events or told as missing yet. Where others were there before, the first output may begin earlier. */
   mayBeginEarlier: boolean;
   /** The incarnation of a modulator that makes its newest events' output. */
   maker?: bigint;

@@ -186,7 +186,7 @@ export class Demands {
     for (const name of this.#parts.modulation.installed.sourcesOf(installation)) this.tell(name);
   }
 
-  /** The producers and installations here that have consumers, here or elsewhere. @param isFed whether modulators here take this channel by a feed */
+  /** Producers and installations here that have consumers anywhere. @param isFed whether modulators here take this channel by a feed */
   wanted(isFed: (channel: number) => boolean): (ProducerEndpoint | Installation)[] {
     const wanted: (ProducerEndpoint | Installation)[] = [];
     const isWanted = (elsewhere: number, channel: number): boolean =>

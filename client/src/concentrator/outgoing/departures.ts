@@ -29,10 +29,7 @@ interface Departure {
 const TOLD_MS = 60_000;
 const MOST_TOLD = 1024;
 
-/**
- * Closes producers of this process, and tells the next gateway their last counts for a while: one that is killed may have confirmed their last
- * events without sending them on.
- */
+/** Closes producers, and tells the next gateway their last counts for a while: one that is killed may have confirmed events without sending them on. */
 export class Departures {
   readonly #parts: DeparturesParts;
   /** Producers that raise nothing more, each until it has gone. */
@@ -62,7 +59,7 @@ export class Departures {
     else this.#leaving.set(producer, this.#last(channel, through).then(close));
   }
 
-  /** Modulators get a last period behind the events, where no other producer feeds them. Producers that leave together wait for the same one. */
+  /** Modulators that no other producer feeds get a last period behind the events, one for all producers that leave together. */
   async #last(channel: string, through: () => Promise<void>): Promise<void> {
     await through();
     if (!this.#isLeft(channel)) return;

@@ -32,8 +32,8 @@ interface Sent {
 const NONE: readonly Uint8Array[] = [];
 /** Most unconfirmed bytes; beyond, events wait in the ring. */
 const WINDOW_BYTES = 4 << 20;
-/** Most unconfirmed bytes of modulators, which do not wait as producers do: more is dropped. */
-const MOST_BYTES = 64 << 20;
+/** Most unconfirmed bytes of modulators, which do not wait as producers do, beside a message: for more a gateway ends a connection. */
+const MOST_BYTES = 16 << 20;
 /** Size from which on messages are sent by themselves. */
 const LONG_BYTES = 64 << 10;
 /** Most bytes that are gathered for one message; a single run may be larger. */
@@ -148,7 +148,8 @@ export class Outbox {
   }
 
   #isTooMuch(bytes: number): boolean {
-    return bytes > this.#link.limitBytes || this.#bytes > MOST_BYTES;
+    const { limitBytes } = this.#link;
+    return bytes > limitBytes || this.#bytes > MOST_BYTES + limitBytes;
   }
 
   #sendNow(
@@ -181,7 +182,7 @@ export class Outbox {
       const { count, raised, after, accounted } = frame;
       const { lane } = run;
       const half = count >> 1;
-      const isMuch = this.#bytes > MOST_BYTES && lane.coverage !== undefined;
+      const isMuch = this.#isTooMuch(0) && lane.coverage !== undefined;
       const isLarge = frame.end - frame.start > this.#link.limitBytes;
       if (isLarge && !isMuch && half > 0) {
         sendRun(run, sliceRun(frame, 0, half));

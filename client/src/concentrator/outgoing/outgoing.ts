@@ -70,6 +70,8 @@ export interface RaisedEvents {
 export interface RunTaker {
   /** Size of the largest message that the gateway takes. */
   readonly mostBytes: number;
+  /** Whether more may be sent. */
+  hasRoom(): boolean;
   /** Memory for messages. */
   readonly room: Room;
   /** Sends runs that remote consumers want. */
@@ -92,19 +94,23 @@ const QUIET_EVENTS = 32_768;
  * Gathers raised events into runs, one for each lane while a message is open, and runs that are wanted elsewhere into messages. Each
  * lane's events keep their order and counts: behind a gap, where events were dropped, a new run begins. A synchronous event is a run
  * of its own.
+ *
+ * @returns how many were taken, as long as there is room
  */
 export function gatherRuns(
   records: readonly RingRecord[],
   { port, isUrgent }: RaisedQueue,
   taker: RunTaker,
-): void {
+): number {
   const { mostBytes } = taker;
   const wanted = new OpenRuns();
   const quiet = new OpenRuns();
   // Most events have the same lane as the one before.
   let number = -1;
   let producer: ProducerEndpoint | undefined;
+  let taken = 0;
   for (const record of records) {
+    taken++;
     if (record.endpoint !== number) {
       number = record.endpoint;
       const found = port.endpoints.get(number);
@@ -122,7 +128,9 @@ export function gatherRuns(
     if (producer.elsewhere > 0 && size <= mostBytes) {
       if (wanted.size + size > mostBytes) send(wanted.close(), taker);
       wanted.add(producer, lane, record);
-      if (wanted.bytes >= MESSAGE_BYTES) send(wanted.close(), taker);
+      if (wanted.bytes < MESSAGE_BYTES) continue;
+      send(wanted.close(), taker);
+      if (!taker.hasRoom()) break;
     } else if (producer.elsewhere > 0) {
       // A lane's events keep their order.
       send(wanted.close(), taker);
@@ -134,6 +142,7 @@ export function gatherRuns(
   }
   send(wanted.close(), taker);
   keep(quiet.close(), taker);
+  return taken;
 }
 
 function send(runs: readonly OpenRun[], taker: RunTaker): void {

@@ -52,10 +52,8 @@ export class Raising {
   readonly #events: RaisedEvents;
   readonly #parts: RaisingParts;
   readonly #taker: RunTaker;
-  readonly #take = (records: readonly RingRecord[], queue: RaisedQueue): number => {
-    gatherRuns(records, queue, this.#taker);
-    return records.length;
-  };
+  readonly #take = (records: readonly RingRecord[], queue: RaisedQueue): number =>
+    this.#hasRoom ? gatherRuns(records, queue, this.#taker) : 0;
   #flushes: Flush[] = [];
 
   constructor(events: RaisedEvents, parts: RaisingParts) {
@@ -66,6 +64,7 @@ export class Raising {
       get mostBytes() {
         return link.limitBytes;
       },
+      hasRoom: () => this.#hasRoom,
       room: bytes => memory.take(bytes),
       send: message => this.#send(message),
       keep: run => this.#raiseQuietly(run),
@@ -74,18 +73,17 @@ export class Raising {
     };
   }
 
-  /** Sends the events raised since the last call. @returns false where they have to wait in their queues */
+  /** Sends raised events, as far as there is room. @returns false where they have to wait in their queues */
   drain(): boolean {
-    if (this.#parts.hold.isHolding) return false;
-    const isFull = !this.#parts.link.isReady || this.#parts.outbox.isFull || this.#parts.hold.isBlocked;
-    if (this.#parts.link.isLive && isFull) return false;
-    this.takeAll();
+    if (this.#parts.hold.isHolding || !this.#hasRoom) return false;
+    this.#parts.outbox.together(() => this.#events.drain(this.#take));
     return true;
   }
 
-  /** Sends all, however much is unconfirmed. */
-  takeAll(): void {
-    this.#parts.outbox.together(() => this.#events.drain(this.#take));
+  /** Whether more may be sent; without a connection nothing waits for one. */
+  get #hasRoom(): boolean {
+    const { link, outbox, hold } = this.#parts;
+    return !link.isLive || (link.isReady && !outbox.isFull && !hold.isBlocked);
   }
 
   /** Whether events are still to be taken, or output: those that wait in their queues, and what a broken connection may have lost. */

@@ -28,7 +28,7 @@ test("DEL-3: of what was sent the memory is kept of what is not confirmed", asyn
   expect(outbox.isEmpty).toBe(false);
 });
 
-test("DEL-3, PROV-5: of what nobody confirms modulators' output is kept up to 64 MiB, and told beyond; producers' events are not dropped here", () => {
+test("DEL-3, PROV-5: of what nobody confirms modulators' output is kept up to 16 MiB and a message, and told beyond; producers' events are not dropped here", () => {
   const told: Outgoing[] = [];
   const link: Partial<Link> = { isLive: true, limitBytes: 16 << 20, sendMessage: () => true };
   link.send = message => told.push(message) > 0;
@@ -49,9 +49,9 @@ test("DEL-3, PROV-5: of what nobody confirms modulators' output is kept up to 64
     return outbox.gather(run, [{ lane: of, raised, after: raised - 1 }], false);
   };
   let raised = 0;
-  while (raised < 64) expect(send(made, ++raised)).toBe(true);
+  while (raised < 32) expect(send(made, ++raised)).toBe(true);
   expect(send(made, ++raised)).toBe(false);
-  expect(told).toMatchObject([{ kind: "Position", raised: 65n, after: 65n, through: 65n }]);
+  expect(told).toMatchObject([{ kind: "Position", raised: 33n, after: 33n, through: 33n }]);
   expect(send(lane(), 1)).toBe(true);
   outbox.taken(2);
   expect(send(made, ++raised)).toBe(true);

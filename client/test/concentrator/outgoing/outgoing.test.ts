@@ -47,6 +47,7 @@ test("CHAN-7: the counts of a run's events follow one another; where events are 
       { port: producer.port, isUrgent: false },
       {
         mostBytes: Number.POSITIVE_INFINITY,
+        hasRoom: () => true,
         room: bytes => new Uint8Array(bytes),
         send: message => messages.push(message),
         keep: () => expect.fail("somebody elsewhere wants it"),
@@ -101,6 +102,7 @@ test.each([0, 1])(
           { port: producer.port, isUrgent: false },
           {
             mostBytes: Number.POSITIVE_INFINITY,
+            hasRoom: () => true,
             room: bytes => new Uint8Array(bytes),
             send: ({ bytes, view, runs }) => {
               for (const { start } of runs) read(EventsFrame.at(bytes, start, view).stretch());
@@ -132,6 +134,7 @@ test("whatever was in the memory of a message, nothing of that is in it", () => 
         { port: producer.port, isUrgent: false },
         {
           mostBytes: Number.POSITIVE_INFINITY,
+          hasRoom: () => true,
           room: bytes => new Uint8Array(bytes).fill(rest),
           send: ({ bytes }) => messages.push(bytes),
           keep: () => expect.fail("somebody elsewhere wants it"),
@@ -144,4 +147,33 @@ test("whatever was in the memory of a message, nothing of that is in it", () => 
   }
   expect(messages).toHaveLength(2);
   expect(messages[1]).toEqual(messages[0]);
+});
+
+test("a message that leaves no room for another one is the last, and what was not taken waits in the ring", () => {
+  const producer = producerAt(1);
+  const waiting = new RaisedEvents(1 << 22);
+  for (let raised = 1; raised <= 10; raised++) waiting.raise(ENDPOINT, raised, new Uint8Array(100_000));
+  const messages: OutgoingMessage[] = [];
+  const take = (hasRoom: boolean): void =>
+    waiting.drain(records =>
+      gatherRuns(
+        records,
+        { port: producer.port, isUrgent: false },
+        {
+          mostBytes: Number.POSITIVE_INFINITY,
+          hasRoom: () => hasRoom,
+          room: bytes => new Uint8Array(bytes),
+          send: message => messages.push(message),
+          keep: () => expect.fail("somebody elsewhere wants it"),
+          refuse: () => expect.fail("nothing was too large"),
+          skip: () => expect.fail("nothing was dropped"),
+        },
+      ),
+    );
+  const counts = (): number[][] =>
+    messages.splice(0).map(({ runs }) => runs.map(({ raised, end }) => raised + end - 1));
+  take(false);
+  expect(counts()).toEqual([[3]]);
+  take(true);
+  expect(counts()).toEqual([[6], [9], [10]]);
 });
