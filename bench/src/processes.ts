@@ -228,7 +228,8 @@ export function childrenOf(pid: number): number[] {
     .map(([child]) => child);
 }
 
-function descendantsOf(pid: number): number[] {
+/** All processes that this one has started, and those that they have. */
+export function descendantsOf(pid: number): number[] {
   const parents = parentsOfAll();
   const found = [pid];
   for (const of of found)

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { TestNats } from "@jecho/e2e/nats";
-import { childrenOf } from "../processes.ts";
+import { childrenOf, descendantsOf } from "../processes.ts";
 import type { Source } from "./checker.ts";
 import type { ConsumerParty } from "./consumer-party.ts";
 import { fill, flipBit, whyNoDisk } from "./disk.ts";
@@ -24,6 +24,8 @@ const AWAY_MS = [31_000, 40_000] as const;
 const CLOCK_STEPS_MS = [500, 20_000, 3_600_000, 1e10] as const;
 /** Some are too short to be noticed, some longer than a connection is silent before it is given up, some longer than a hold. */
 const STOPS_MS = [200, 1000, 3500, 6500] as const;
+/** How long a machine sleeps: less than connections may be silent, and longer than anything is kept. */
+const SLEEPS_MS = [300, 3500, 12_000, 40_000] as const;
 
 export const FAULTS = {
   "gateway-killed": (world, random) => restartGateway(world, random, "SIGKILL"),
@@ -74,6 +76,22 @@ export const FAULTS = {
   "modulating-stopped": (world, random) => {
     const gateway = random.pick(world.gateways);
     return stop(() => gateway.modulating, random);
+  },
+  "stopped-for-long": (world, random) =>
+    withOne(world, [...world.producers, ...world.consumers], random, async ({ worker }) => {
+      const ms = random.between(...AWAY_MS);
+      world.returnsIn(ms);
+      await stopAll([worker.pid, ...descendantsOf(worker.pid)], ms, random);
+    }),
+  "machine-asleep": async (world, random) => {
+    const ms = random.pick(SLEEPS_MS);
+    world.returnsIn(ms);
+    if (world.gateways.length > 1) world.gatewayEnds(false);
+    await stopAll(descendantsOf(process.pid), ms, random);
+    // Some machines' clocks go on meanwhile.
+    const aheadMs = random.pick([0, 3_600_000]);
+    for (const party of [...world.gateways, ...world.producers, ...world.consumers])
+      if (aheadMs > 0) await party.setClock(aheadMs);
   },
   "clock-set": (world, random) =>
     withOne(world, [...world.gateways, ...world.producers, ...world.consumers], random, party =>
@@ -324,6 +342,20 @@ async function killAgain(find: () => number | undefined, random: Random): Promis
     if (i > 0) await delay(random.between(200, 1500));
     const pid = find();
     if (pid !== undefined) signal(pid, "SIGKILL");
+  }
+}
+
+/** Stops processes, which go on one after the other. */
+async function stopAll(pids: readonly number[], ms: number, random: Random): Promise<void> {
+  for (const pid of pids) signal(pid, "SIGSTOP");
+  const left = [...pids];
+  try {
+    await delay(ms);
+  } finally {
+    while (left.length > 0) {
+      for (const pid of left.splice(random.whole(0, left.length - 1), 1)) signal(pid, "SIGCONT");
+      if (random.next() < 0.3) await delay(random.between(0, 300));
+    }
   }
 }
 
