@@ -237,7 +237,7 @@ async function idle(report: Report): Promise<void> {
   } as unknown as ConstructorParameters<typeof NatsWays>[0];
   for (let self = 0; self < few; self++)
     all.push(
-      new NatsWays(connection, "x", 1 << 20, {
+      new NatsWays(connection, "x", {
         self: () => ({ index: self, id: String(self) }),
         idOf: index => String(index),
         opened: () => events,

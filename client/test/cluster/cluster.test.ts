@@ -78,6 +78,26 @@ describe.each<[Joining, string | undefined]>([
   );
 
   test.skipIf(whyNot)(
+    "CLU-7: an event that a producer's gateway takes comes to consumers whose gateways take less of their own clients",
+    async () => {
+      const rig = await ClusterRig.start(3, joining, i => (i === 0 ? {} : { limitBytes: 1 << 20 }));
+      const note = "x".repeat(1_300_000);
+      // Channels whose homes are elsewhere.
+      await Promise.all(
+        NAMES.slice(0, 6).map(async (name, i) => {
+          const producer = await rig.session(0).channel(name, Tick).produce();
+          const plain = await hear(rig.session(1 + (i % 2)), name);
+          const filtered = await hear(rig.session(1 + (i % 2)), name, { modulator: EVEN });
+          await expect.poll(() => producer.demand.total).toBe(2);
+          for (const n of [1, 2, 3, 4]) producer.publish({ n, note: n === 2 ? note : "" });
+          expect(await plain.inbox.take(4)).toEqual([1, 2, 3, 4]);
+          expect(await filtered.inbox.take(2)).toEqual([2, 4]);
+        }),
+      );
+    },
+  );
+
+  test.skipIf(whyNot)(
     "CLU-2: an answer to a synchronous event counts the consumers at all gateways",
     async () => {
       const rig = await ClusterRig.start(3, joining);

@@ -1,5 +1,6 @@
 import { JechoError } from "@jecho/shared";
 import { joinFrames } from "@jecho/shared/internal";
+import { MOST_WAITING_BYTES } from "./trunk-carrier.ts";
 
 /** A message's length goes before it. */
 const LENGTH_BYTES = 4;
@@ -22,7 +23,8 @@ export class TrunkReader {
   #message: Uint8Array | undefined;
   #filled = 0;
 
-  constructor(limitBytes: number, whole: (message: Uint8Array) => void) {
+  /** @param limitBytes by default as many as a carrier has under way: how much its clients may send is each gateway's own matter */
+  constructor(whole: (message: Uint8Array) => void, limitBytes = MOST_WAITING_BYTES) {
     this.limitBytes = limitBytes;
     this.#whole = whole;
   }

@@ -64,11 +64,11 @@ export class NatsCarrier implements TrunkCarrier {
    * @param maxPayload bytes that the servers take as one message, without the packet's header
    * @param onEnd called once, when it ends from either side
    */
-  constructor(send: SendPacket, maxPayload: () => number, limitBytes: number, onEnd: () => void) {
+  constructor(send: SendPacket, maxPayload: () => number, onEnd: () => void) {
     this.#send = send;
     this.#packetBytes = () => Math.min(PACKET_BYTES, maxPayload());
     this.#onEnd = onEnd;
-    this.#reader = new TrunkReader(limitBytes, message => this.#events?.message(message));
+    this.#reader = new TrunkReader(message => this.#events?.message(message));
   }
 
   /** Whether both sides know of it. */

@@ -59,7 +59,6 @@ export class NatsInterconnect implements Interconnect {
     connection: NatsConnection,
     lease: NatsLease,
     { prefix, replicas, id, sentAt }: { prefix: string; replicas: number; id: string; sentAt: number },
-    limitBytes: number,
     log: (line: string) => void,
   ) {
     this.#connection = connection;
@@ -69,7 +68,7 @@ export class NatsInterconnect implements Interconnect {
     this.#id = id;
     this.#formerId = id;
     this.#validUntil = sentAt + LEASE_MS;
-    this.#ways = new NatsWays(connection, prefix, limitBytes, {
+    this.#ways = new NatsWays(connection, prefix, {
       self: () =>
         this.isMember && this.#events !== undefined ? { index: this.self, id: this.#id } : undefined,
       idOf: index => this.#others.get(index)?.id,
@@ -87,14 +86,9 @@ export class NatsInterconnect implements Interconnect {
   /**
    * Takes a lease on an index.
    *
-   * @param limitBytes of a message
    * @throws JechoError `ARGUMENT_INVALID` where the options are none, or NATS cannot be used
    */
-  static async open(
-    options: NatsClusterOptions,
-    limitBytes: number,
-    log: (line: string) => void,
-  ): Promise<NatsInterconnect> {
+  static async open(options: NatsClusterOptions, log: (line: string) => void): Promise<NatsInterconnect> {
     const { prefix = "jecho", replicas = 1 } = options;
     if (!/^[\w-]{1,64}$/.test(prefix))
       throw new JechoError(
@@ -105,7 +99,7 @@ export class NatsInterconnect implements Interconnect {
     try {
       const [id, sentAt] = [freshId(), performance.now()];
       const lease = await NatsLease.claim(connection, prefix, replicas, id);
-      return new NatsInterconnect(connection, lease, { prefix, replicas, id, sentAt }, limitBytes, log);
+      return new NatsInterconnect(connection, lease, { prefix, replicas, id, sentAt }, log);
     } catch (error) {
       await connection.close();
       throw error;

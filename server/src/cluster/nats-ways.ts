@@ -40,15 +40,13 @@ export interface WaysHost {
 export class NatsWays {
   readonly #connection: NatsConnection;
   readonly #prefix: string;
-  readonly #limitBytes: number;
   readonly #host: WaysHost;
   /** By the numbers that their openers gave them. */
   readonly #ways = new Map<number, Way>();
 
-  constructor(connection: NatsConnection, prefix: string, limitBytes: number, host: WaysHost) {
+  constructor(connection: NatsConnection, prefix: string, host: WaysHost) {
     this.#connection = connection;
     this.#prefix = prefix;
-    this.#limitBytes = limitBytes;
     this.#host = host;
   }
 
@@ -108,7 +106,6 @@ export class NatsWays {
     const carrier = new NatsCarrier(
       (kind, count, parts) => this.#send(id, number, kind, count, parts),
       () => (this.#connection.info?.max_payload ?? 1 << 20) - HEADER_BYTES,
-      this.#limitBytes,
       () => {
         this.#ways.delete(number);
         ended();

@@ -6,27 +6,21 @@ import { type TcpClusterOptions, TcpInterconnect } from "./tcp-interconnect.ts";
 /** The gateways that share channels, a client of any of them meets those of all others: by a list of their addresses, or by NATS. */
 export type GatewayClusterOptions = TcpClusterOptions | { readonly nats: NatsClusterOptions };
 
-/** Room for what goes before frames on the way to another gateway. */
-const HEADER_BYTES = 16;
-
 /**
  * Makes this gateway known as a member, or what it needs to become one.
  *
  * @param hasFile whether it keeps histories in a file
- * @param frameBytes most bytes of a client's message
  * @throws JechoError `ARGUMENT_INVALID` where the options are none, or NATS cannot be used
  */
 export async function openInterconnect(
   options: GatewayClusterOptions,
   hasFile: boolean,
-  frameBytes: number,
   log: (line: string) => void,
 ): Promise<Interconnect> {
-  const limitBytes = frameBytes + HEADER_BYTES;
-  if (!("nats" in options)) return TcpInterconnect.open(options, hasFile, limitBytes, log);
+  if (!("nats" in options)) return TcpInterconnect.open(options, hasFile, log);
   if ("members" in options)
     throw new JechoError("ARGUMENT_INVALID", "cluster: its members are listed, or found by NATS, not both");
   // Who does not use NATS does not load it.
   const { NatsInterconnect } = await import("./nats-interconnect.ts");
-  return NatsInterconnect.open(options.nats, limitBytes, log);
+  return NatsInterconnect.open(options.nats, log);
 }

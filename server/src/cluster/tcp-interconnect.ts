@@ -57,7 +57,6 @@ export class TcpInterconnect implements Interconnect {
   readonly isMember = true;
   readonly #members: readonly string[];
   readonly #secret: string;
-  readonly #limitBytes: number;
   readonly #log: (line: string) => void;
   readonly #server: Server;
   /** Carriers, and those that may become some. */
@@ -73,14 +72,12 @@ export class TcpInterconnect implements Interconnect {
     { members, self }: TcpClusterOptions,
     secret: string,
     hasFile: boolean,
-    limitBytes: number,
     log: (line: string) => void,
   ) {
     this.self = members.indexOf(self);
     this.homes = hasFile ? members.length : undefined;
     this.#members = members;
     this.#secret = secret;
-    this.#limitBytes = limitBytes;
     this.#log = log;
     this.identity = identityFrom(JSON.stringify([hasFile ? members.length : members, secret]));
     this.#server = createServer({ noDelay: true }, socket => this.#accept(socket));
@@ -88,13 +85,11 @@ export class TcpInterconnect implements Interconnect {
 
   /**
    * @param hasFile whether it keeps histories in a file
-   * @param limitBytes of a message
    * @throws JechoError `ARGUMENT_INVALID` where the options are none
    */
   static async open(
     options: TcpClusterOptions,
     hasFile: boolean,
-    limitBytes: number,
     log: (line: string) => void,
   ): Promise<TcpInterconnect> {
     const { members, self, secretFile } = options;
@@ -110,7 +105,7 @@ export class TcpInterconnect implements Interconnect {
       (error: Error) => fail(error.message),
     );
     if (secret.length < LEAST_SECRET) fail(`its secret has at least ${LEAST_SECRET} characters`);
-    return new TcpInterconnect(options, secret, hasFile, limitBytes, log);
+    return new TcpInterconnect(options, secret, hasFile, log);
   }
 
   nameOf(index: number): string {
@@ -230,7 +225,7 @@ export class TcpInterconnect implements Interconnect {
   }
 
   #hold(socket: Socket, closed: () => void): Messages {
-    const messages = new Messages(socket, this.#limitBytes);
+    const messages = new Messages(socket);
     this.#carriers.add(messages);
     socket.on("error", () => {});
     socket.on("close", () => {
@@ -244,7 +239,7 @@ export class TcpInterconnect implements Interconnect {
 /** Messages on a socket, each behind its length. A message without bytes is a sign of life. */
 class Messages implements TrunkCarrier {
   readonly #socket: Socket;
-  readonly #reader = new TrunkReader(GREETING_BYTES, message => this.#whole(message));
+  readonly #reader = new TrunkReader(message => this.#whole(message), GREETING_BYTES);
   #events: CarrierEvents | undefined;
   #next: ((message: Uint8Array) => void) | undefined;
   /** Looks since something was heard: one, however long this process itself stood still. */
@@ -255,7 +250,7 @@ class Messages implements TrunkCarrier {
   #isFinishing = false;
   readonly #beat: NodeJS.Timeout;
 
-  constructor(socket: Socket, limitBytes: number) {
+  constructor(socket: Socket) {
     this.#socket = socket;
     const greeting = setTimeout(() => socket.destroy(), GREETING_MS).unref();
     this.#beat = setInterval(() => this.#look(), BEAT_MS).unref();
@@ -269,7 +264,7 @@ class Messages implements TrunkCarrier {
     });
     this.begin = events => {
       clearTimeout(greeting);
-      this.#reader.limitBytes = limitBytes;
+      this.#reader.limitBytes = MOST_WAITING_BYTES;
       this.#events = events;
     };
   }

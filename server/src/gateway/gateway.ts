@@ -125,8 +125,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     await audit?.close();
     throw error;
   };
-  interconnect =
-    joining && (await openInterconnect(joining, historyFile !== undefined, limitBytes, log).catch(giveUp));
+  interconnect = joining && (await openInterconnect(joining, historyFile !== undefined, log).catch(giveUp));
   const part = partOf(interconnect?.self ?? 0, interconnect?.homes ?? 1);
   const file =
     historyFile === undefined ? undefined : await FileStore.open(historyFile, log, part).catch(giveUp);

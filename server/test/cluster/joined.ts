@@ -52,7 +52,7 @@ export class Joined {
   static async open(options: GatewayClusterOptions, hasFile = false): Promise<Joined> {
     const lines: string[] = [];
     const log = (line: string): void => void lines.push(line);
-    const joined = new Joined(await openInterconnect(options, hasFile, LIMIT_BYTES, log), lines);
+    const joined = new Joined(await openInterconnect(options, hasFile, log), lines);
     onTestFinished(() => joined.interconnect.stop());
     await joined.interconnect.start({
       came: index => void joined.members.add(index),

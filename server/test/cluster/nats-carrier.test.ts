@@ -2,7 +2,6 @@ import { expect, test } from "vitest";
 import { NatsCarrier, type SendPacket } from "../../src/cluster/nats-carrier.ts";
 import { End } from "./joined.ts";
 
-const LIMIT_BYTES = 1 << 20;
 /** Longer than what may be under way waits for an answer. */
 const LATER_MS = 2100;
 
@@ -19,7 +18,6 @@ function connected(loses: (packet: number) => boolean) {
     new NatsCarrier(
       across(other),
       () => 1000,
-      LIMIT_BYTES,
       () => {},
     );
   const near: NatsCarrier = make(() => far);

@@ -15,7 +15,7 @@ test("CLU-7: a gateway that lost touch for a moment opens one carrier to each me
   const nobody = (): never => {
     throw new Error("nobody answers");
   };
-  const ways = new NatsWays(connection, "jecho", 1000, {
+  const ways = new NatsWays(connection, "jecho", {
     self: () => self,
     idOf: () => "other",
     opened: nobody,
