@@ -1,5 +1,5 @@
 /** Most bytes of runs that wait. */
-const MOST_BYTES = 16 << 20;
+const MOST_BYTES = 64 << 20;
 
 /**
  * A run or a position: name of its source, the run's bytes (0 for a position), what hands it on, and what hands on the position behind it.
