@@ -148,6 +148,8 @@ test("SYNC-4: it gives up after its time, on its signal, and when the connection
     code: "CONNECTION_LOST",
     message: expect.stringContaining(rig.gateway.address),
   });
+  // A session that closes waits for a gateway to take what was raised.
+  await rig.again();
 });
 
 test("a synchronous event that waits for room without a connection says to which gateway there is none", async () => {
@@ -166,6 +168,7 @@ test("a synchronous event that waits for room without a connection says to which
     code: "TIMED_OUT",
     message: expect.stringContaining(`there is no connection to the gateway at ${rig.gateway.address}`),
   });
+  await rig.again();
 });
 
 test("SYNC-7: each of several events under way is given up after its own time", async () => {
