@@ -1,6 +1,6 @@
 import type { Connection } from "./connection.ts";
 
-/** Bytes of one connection after which it is confirmed at once: a quarter of what its client sends ahead. */
+/** Bytes of one connection after which it is confirmed at once: an eighth of what its client sends ahead. */
 const MOST_BYTES = 1 << 20;
 /**
  * Longest time until a message is confirmed. Each confirmation that is sent by itself wakes two threads; but unconfirmed events are given again to
