@@ -88,7 +88,7 @@ export default defineConfig({
   test: {
     globalSetup: "scripts/prepare.mjs",
     // On two cores, beside Playwright: most tests wait most of their time.
-    maxWorkers: 4,
+    maxWorkers: 6,
     projects: [
       {
         extends: true,
