@@ -225,6 +225,27 @@ test("SLOW-1: with the policy block the producer's queue fills until the consume
   producer.publish({ n: raised, key: 0, payload: PAYLOAD });
 });
 
+test("SLOW-1: a producer's session that closes leaves nothing behind for a consumer that has it wait and does not read", async () => {
+  await using rig = await startRig();
+  const producing = rig.session({ queue: { bytes: 1 << 20 } });
+  const producer = await producing.channel("a", Block).produce();
+  const quick = await numbersOf(rig, "a", Block);
+  const released = Promise.withResolvers<void>();
+  await rig
+    .session()
+    .channel("a", Block)
+    .subscribe(() => released.promise, {
+      queue: { whenFull: "block", limitBytes: LIMIT_BYTES },
+      inboxEvents: 8,
+    });
+  await expect.poll(() => producer.demand.total).toBe(2);
+  const raised = await untilFull(n => producer.publish({ n, key: 0, payload: PAYLOAD }));
+  expect(producer.bufferedEvents).toBeGreaterThan(0);
+  await producing.close();
+  expect(await quick.take(raised)).toHaveLength(raised);
+  released.resolve();
+});
+
 test("SLOW-1: with the policy block no producer is ready while consumers have it wait, and who waits for that leaves with its signal or with the producer", async () => {
   await using rig = await startRig();
   const producing = rig.session({ queue: { bytes: 1 << 20, whenFull: "block" } });

@@ -22,9 +22,8 @@ const LEAVING_MS = 30_000;
 type SessionRequest = Exclude<ControlRequest, { is: "close" }>;
 
 /**
- * The hub of a process: all its endpoints share one connection. It gives each event that is raised to the consumers in
- * this process, to the modulators, and, where there are remote consumers, to the gateway. This class hands each request
- * and each frame to the part that it is for.
+ * The hub of a process: all its endpoints share one connection. Raised events go to the consumers in this process, to the modulators and, where
+ * there are remote consumers, to the gateway. This class hands each request and frame to the part for it.
  */
 export class Concentrator {
   readonly #notify: (notice: SessionNotice) => void;
@@ -226,6 +225,10 @@ export class Concentrator {
     // The connection that broke may be back, and then the consumers.
     if (hold?.isHolding && raising?.owes) await this.through();
     hold?.end();
+    this.drain();
+    // Events go at the gateway's pace at first, not at that of consumers who have producers wait.
+    if (link.isLive && !this.#events.isEmpty() && !hold?.isBlocked) await this.through(LEAVING_MS / 2);
+    if (raising !== undefined) raising.takesAll = true;
     this.drain();
     this.#stopWatching();
     if (link.isLive) {

@@ -12,8 +12,7 @@ interface Awaiting {
 }
 
 /**
- * The parts of a concentrator that produce events. A page loads them late, since most pages only subscribe. Requests and frames that need
- * them wait in order until they are loaded.
+ * The parts of a concentrator that produce events. A page loads them late, since most only subscribe. What needs them waits in order until then.
  */
 export class LateProduction {
   readonly #make: () => Production | Promise<Production>;

@@ -112,7 +112,7 @@ export class Hub {
         if (attachment.isEmpty) this.#leaving.delete(attachment);
         else left ??= attachment;
       }
-      // It had all the room: the others come before it the next time.
+      // Whoever had all the room is last the next time.
       if (left !== undefined && this.#attachments.delete(left)) this.#attachments.add(left);
     } finally {
       this.#draining = false;

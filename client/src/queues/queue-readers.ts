@@ -62,7 +62,7 @@ export class QueueReaders {
       if (!reader.drain(take)) left ??= reader;
       else if (!reader.sleep()) rests = false;
     }
-    // It had all the room: the others come before it the next time.
+    // Whoever had all the room is last the next time.
     if (left !== undefined) this.#sort([...this.#readers.filter(reader => reader !== left), left]);
     if (this.isEmpty) this.#tidy();
     return rests;

@@ -3,10 +3,7 @@ import type { Reception } from "./reception.ts";
 import type { Routes } from "./routes.ts";
 import { TrackedSource } from "./tracked-source.ts";
 
-/**
- * The gateway's word on sources that have ended, of which it knows no output. Where modulators here make the channel, it counts once these have
- * finished.
- */
+/** The gateway's word on sources that have ended without an output. Where modulators here make the channel, it counts once these have finished. */
 export class EndedSources {
   readonly #routes: Routes;
   readonly #reception: Reception;

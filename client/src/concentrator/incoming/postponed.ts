@@ -2,12 +2,12 @@
 const MOST_BYTES = 64 << 20;
 
 /**
- * A run or a position: name of its source, the run's bytes (0 for a position), what hands it on, and what hands on the position behind it.
+ * A run or position: its source's name, the run's bytes (0 for a position), what hands it on, and what hands on the position behind it.
  */
 export type PostponedOutput = readonly [source: string, bytes: number, hand: () => void, place: () => void];
 
 /**
- * Runs and positions that a consumer is handed later. Beyond a bound the oldest runs go, and a position behind each source's newest such run stays.
+ * Runs and positions that a consumer is handed later. Beyond a bound the oldest runs go, and a position behind them stays of each source.
  */
 export class Postponed {
   #all: PostponedOutput[] = [];

@@ -18,8 +18,8 @@ interface Seam {
 }
 
 /**
- * Holds the output of a consumer's next modulator while the present one still owes events. For each raw source the consumer is handed the
- * present one's output up to the event where the next one begins, and then the next one's. So a change of modulators loses no event.
+ * Holds the output of a consumer's next modulator while the present one owes events. Of each raw source the consumer is handed the present one's output
+ * up to where the next one begins, so that a change loses no event.
  */
 export class Successor {
   #opened: ConsumerOpened;

@@ -174,10 +174,7 @@ export class SynchronousEvents {
     }
   }
 
-  /**
-   * Calls back when this consumer has handled all events of a channel that it was given so far, or after 30 s; not if the connection breaks
-   * before.
-   */
+  /** Calls back when this consumer has handled all events of a channel so far, or after 30 s; not if the connection breaks before. */
   whenDone(consumer: ConsumerEndpoint, channel: number, done: () => void): void {
     const underWay = new Set<Given>();
     for (const given of this.#handling.values())

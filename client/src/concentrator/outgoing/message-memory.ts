@@ -2,12 +2,12 @@
 const LEAST_BYTES = 4 << 10;
 /** Largest block that is kept: larger ones are rare. */
 const MOST_BYTES = 4 << 20;
-/** Most bytes of free blocks: twice the limit of unconfirmed bytes. */
+/** Most bytes of free blocks: as many as may be unconfirmed. */
 const MOST_WAITING_BYTES = 8 << 20;
 
 /**
- * Memory for outgoing messages, in blocks that are reused. New ones for each message made the engine collect garbage many times a second,
- * which took a producer of 1 KB events a quarter of its processor time.
+ * Memory for outgoing messages, in blocks that are reused: to collect new ones for each message took a producer of 1 KB events a quarter of its
+ * processor time.
  */
 export class MessageMemory {
   /** Free blocks by their size, a power of two. */

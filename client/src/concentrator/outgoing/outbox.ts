@@ -32,7 +32,7 @@ interface Sent {
 const NONE: readonly Uint8Array[] = [];
 /** Most unconfirmed bytes; beyond, events wait in the ring. */
 const WINDOW_BYTES = 8 << 20;
-/** Most unconfirmed bytes of modulators, which do not wait as producers do, beside a message: for more a gateway ends a connection. */
+/** Most unconfirmed bytes of modulators, which do not wait, beside a message: for more a gateway ends a connection. */
 const MOST_BYTES = 16 << 20;
 /** Size from which on messages are sent by themselves. */
 const LONG_BYTES = 64 << 10;

@@ -55,6 +55,8 @@ export class Raising {
   readonly #take = (records: readonly RingRecord[], queue: RaisedQueue): number =>
     this.#hasRoom ? gatherRuns(records, queue, this.#taker) : 0;
   #flushes: Flush[] = [];
+  /** Whether all goes, however little room there is. */
+  takesAll = false;
 
   constructor(events: RaisedEvents, parts: RaisingParts) {
     this.#events = events;
@@ -83,7 +85,7 @@ export class Raising {
   /** Whether more may be sent; without a connection nothing waits for one. */
   get #hasRoom(): boolean {
     const { link, outbox, hold } = this.#parts;
-    return !link.isLive || (link.isReady && !outbox.isFull && !hold.isBlocked);
+    return this.takesAll || !link.isLive || (link.isReady && !outbox.isFull && !hold.isBlocked);
   }
 
   /** Whether events are still to be taken, or output: those that wait in their queues, and what a broken connection may have lost. */

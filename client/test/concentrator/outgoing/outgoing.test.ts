@@ -8,7 +8,11 @@ import {
 import { EndpointIndex } from "../../../src/concentrator/endpoints/endpoint-index.ts";
 import { NEW } from "../../../src/concentrator/endpoints/endpoint-states.ts";
 import { Lanes } from "../../../src/concentrator/outgoing/lane.ts";
-import { gatherRuns, type OutgoingMessage } from "../../../src/concentrator/outgoing/outgoing.ts";
+import {
+  gatherRuns,
+  type OutgoingMessage,
+  type RunTaker,
+} from "../../../src/concentrator/outgoing/outgoing.ts";
 import { RaisedEvents } from "../../queues/raised-events.ts";
 
 const ENDPOINT = 7;
@@ -36,6 +40,20 @@ function producerAt(elsewhere: number): ProducerEndpoint {
   return producer;
 }
 
+/** Takes runs that consumers elsewhere want, and nothing else. */
+function sending(send: RunTaker["send"], own: Partial<RunTaker> = {}): RunTaker {
+  return {
+    mostBytes: Number.POSITIVE_INFINITY,
+    hasRoom: () => true,
+    room: bytes => new Uint8Array(bytes),
+    send,
+    keep: () => expect.fail("somebody elsewhere wants it"),
+    refuse: () => expect.fail("nothing was too large"),
+    skip: () => expect.fail("nothing was dropped"),
+    ...own,
+  };
+}
+
 test("CHAN-7: the counts of a run's events follow one another; where events are missing, a new run begins", () => {
   const producer = producerAt(1);
   const waiting = new RaisedEvents(1024);
@@ -45,15 +63,7 @@ test("CHAN-7: the counts of a run's events follow one another; where events are 
     gatherRuns(
       records,
       { port: producer.port, isUrgent: false },
-      {
-        mostBytes: Number.POSITIVE_INFINITY,
-        hasRoom: () => true,
-        room: bytes => new Uint8Array(bytes),
-        send: message => messages.push(message),
-        keep: () => expect.fail("somebody elsewhere wants it"),
-        refuse: () => expect.fail("nothing was too large"),
-        skip: () => expect.fail("nothing was dropped"),
-      },
+      sending(message => messages.push(message)),
     );
     const runs = messages.map(({ bytes, view, runs }) =>
       runs.map(({ start }) => {
@@ -132,15 +142,7 @@ test("whatever was in the memory of a message, nothing of that is in it", () => 
       gatherRuns(
         records,
         { port: producer.port, isUrgent: false },
-        {
-          mostBytes: Number.POSITIVE_INFINITY,
-          hasRoom: () => true,
-          room: bytes => new Uint8Array(bytes).fill(rest),
-          send: ({ bytes }) => messages.push(bytes),
-          keep: () => expect.fail("somebody elsewhere wants it"),
-          refuse: () => expect.fail("nothing was too large"),
-          skip: () => expect.fail("nothing was dropped"),
-        },
+        sending(({ bytes }) => messages.push(bytes), { room: bytes => new Uint8Array(bytes).fill(rest) }),
       );
       return records.length;
     });
@@ -159,15 +161,7 @@ test("a message that leaves no room for another one is the last, and what was no
       gatherRuns(
         records,
         { port: producer.port, isUrgent: false },
-        {
-          mostBytes: Number.POSITIVE_INFINITY,
-          hasRoom: () => hasRoom,
-          room: bytes => new Uint8Array(bytes),
-          send: message => messages.push(message),
-          keep: () => expect.fail("somebody elsewhere wants it"),
-          refuse: () => expect.fail("nothing was too large"),
-          skip: () => expect.fail("nothing was dropped"),
-        },
+        sending(message => messages.push(message), { hasRoom: () => hasRoom }),
       ),
     );
   const counts = (): number[][] =>
