@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { add, CATEGORIES, emptyVerdicts, type Verdict, type Verdicts } from "./checker.ts";
-import { FAULT_NAMES, FAULTS, type FaultName, OF_NATS, whyNot } from "./faults.ts";
+import { FAULT_NAMES, FAULTS, type FaultName, OF_CLUSTERS, OF_NATS, whyNot } from "./faults.ts";
 import { Random } from "./random.ts";
 import { type Outcome, World } from "./world.ts";
 
@@ -12,7 +12,7 @@ export interface ChaosOptions {
   readonly gateways?: number;
   /** Whether they are joined by NATS. */
   readonly byNats?: boolean;
-  /** Whether clients go on at the other gateways where theirs ends. */
+  /** Whether clients go on at the other gateways where theirs ends: by default in about half of the worlds. */
   readonly roams?: boolean;
   /** Whether all producers run modulators themselves: one leaves that to others otherwise. */
   readonly allModulate?: boolean;
@@ -80,7 +80,10 @@ class ChaosRun {
 
   constructor(options: ChaosOptions) {
     this.#options = options;
-    const kinds = (options.kinds ?? FAULT_NAMES).filter(kind => options.byNats || !OF_NATS.has(kind));
+    const { byNats = false, gateways = 1 } = options;
+    const kinds = (options.kinds ?? FAULT_NAMES).filter(
+      kind => (byNats || !OF_NATS.has(kind)) && (gateways > 1 || !OF_CLUSTERS.has(kind)),
+    );
     this.#kindsToDo = kinds.filter(kind => whyNot(kind) === undefined);
     this.#skipped = kinds.flatMap(kind => {
       const why = whyNot(kind);
@@ -138,7 +141,8 @@ class ChaosRun {
   /** Does what is planned, as long as everything comes to be as it was: what is broken for good is not to be blamed on the next fault. */
   async #inWorld(plan: FaultName[][], random: Random): Promise<void> {
     const { patienceMs = 60_000, gateways = 1, log } = this.#options;
-    const { byNats = false, roams = false, allModulate = false } = this.#options;
+    const { byNats = false, allModulate = false } = this.#options;
+    const { roams = gateways > 1 && random.next() < 0.5 } = this.#options;
     const world = await World.start(random, {
       gateways,
       byNats,

@@ -15,6 +15,8 @@ export class Cutter {
   trickleBytes = 0;
   /** Connections that come now are broken at once. */
   refuses = false;
+  /** What passes waits, of connections that come now, too. */
+  #isHolding = false;
   readonly #server: Server;
   readonly #connections = new Set<Connection>();
   #held: { readonly mark: string; readonly reached: () => void } | undefined;
@@ -24,6 +26,7 @@ export class Cutter {
       if (this.refuses) return void near.resetAndDestroy();
       const far = connect({ port, host: "127.0.0.1", allowHalfOpen: true, noDelay: true });
       const connection = new Connection(this, near, far, this.#held);
+      if (this.#isHolding) connection.hold();
       this.#connections.add(connection);
       connection.whenGone(() => this.#connections.delete(connection));
     });
@@ -50,6 +53,12 @@ export class Cutter {
     for (const connection of this.#connections) connection.silence();
   }
 
+  /** Lets nothing pass for now, as a network does that is away for a while: what is under way comes later. */
+  hold(): void {
+    this.#isHolding = true;
+    for (const connection of this.#connections) connection.hold();
+  }
+
   /** Breaks all connections; only one side is told. */
   halve(told: Side): void {
     for (const connection of this.#connections) {
@@ -73,6 +82,7 @@ export class Cutter {
   /** Nothing is held, delayed or refused any more. What is silent stays so. */
   heal(): void {
     this.#held = undefined;
+    this.#isHolding = false;
     this.refuses = false;
     this.delayMs = 0;
     this.trickleBytes = 0;
@@ -126,6 +136,11 @@ class Connection {
 
   flip(to: Side, chance: number): void {
     this.#ways[to].flip(chance);
+  }
+
+  hold(): void {
+    this.#ways.near.hold();
+    this.#ways.far.hold();
   }
 
   heal(): void {

@@ -3,6 +3,7 @@ import type { TestNats } from "@jecho/e2e/nats";
 import { childrenOf, descendantsOf } from "../processes.ts";
 import type { Source } from "./checker.ts";
 import type { ConsumerParty } from "./consumer-party.ts";
+import type { Cutter } from "./cutter.ts";
 import { fill, flipBit, whyNoDisk } from "./disk.ts";
 import { MARK } from "./event.ts";
 import type { ProducerParty } from "./producer-party.ts";
@@ -24,6 +25,20 @@ const AWAY_MS = [31_000, 40_000] as const;
 const CLOCK_STEPS_MS = [500, 20_000, 3_600_000, 1e10] as const;
 /** Some are too short to be noticed, some longer than a connection is silent before it is given up, some longer than a hold. */
 const STOPS_MS = [200, 1000, 3500, 6500] as const;
+/** How long gateways do not reach one another: unnoticed, noticed, and longer than anything is kept. */
+const APART_MS = [300, 2000, 5000, 12_000, 33_000] as const;
+/** What becomes of connections between gateways that do not reach one another: they are refused, wait, or are dead and nobody is told. */
+const PARTINGS: readonly ((cutter: Cutter) => void)[] = [
+  cutter => {
+    cutter.refuses = true;
+    cutter.cut();
+  },
+  cutter => cutter.hold(),
+  cutter => {
+    cutter.silence();
+    cutter.hold();
+  },
+];
 /** How long a machine sleeps: less than connections may be silent, and longer than anything is kept. */
 const SLEEPS_MS = [300, 3500, 12_000, 40_000] as const;
 
@@ -61,6 +76,31 @@ export const FAULTS = {
       nats.signal("SIGSTOP");
       await delay(random.pick(STOPS_MS));
       nats.signal("SIGCONT");
+    }),
+  "gateways-cut": async (world, random) => {
+    for (const cutter of parted(world, random)) cutter.cut();
+  },
+  "gateways-apart": (world, random) =>
+    world.exclusively(world.between, async () => {
+      const cutters = parted(world, random);
+      const part = random.pick(PARTINGS);
+      for (const cutter of cutters) part(cutter);
+      // Each part may be the home of all channels meanwhile, and the others of a home have nothing of its producers that go.
+      world.gatewayEnds(false);
+      const ms = random.pick(APART_MS);
+      world.returnsIn(ms);
+      await delay(ms);
+      for (const cutter of cutters) cutter.heal();
+    }),
+  "gateways-delayed": (world, random) =>
+    world.exclusively(world.between, async () => {
+      const cutters = parted(world, random);
+      const slow = random.pick([{ delayMs: 100 }, { delayMs: 1000 }, { trickleBytes: 512 }]);
+      for (const cutter of cutters) Object.assign(cutter, slow);
+      world.gatewayEnds(false);
+      world.returnsIn(ABOVE_HOLD_MS);
+      await delay(random.between(1000, 6000));
+      for (const cutter of cutters) cutter.heal();
     }),
   "producer-stopped": (world, random) =>
     withOne(world, world.producers, random, ({ worker }) => stop(() => worker.pid, random)),
@@ -278,6 +318,13 @@ export const FAULTS = {
 export type FaultName = keyof typeof FAULTS;
 export const FAULT_NAMES = Object.keys(FAULTS) as FaultName[];
 
+/** Faults between gateways. */
+export const OF_CLUSTERS: ReadonlySet<FaultName> = new Set([
+  "gateways-cut",
+  "gateways-apart",
+  "gateways-delayed",
+]);
+
 /** Faults of the server that joins the gateways. */
 export const OF_NATS: ReadonlySet<FaultName> = new Set(["nats-killed", "nats-stopped"]);
 
@@ -303,6 +350,19 @@ async function restartGateway(
     await meanwhile();
     await gateway.start();
   });
+}
+
+/** Ways on which nothing is to pass: between two gateways, from one to another, or between one and all others. */
+function parted({ between, gateways }: World, random: Random): Cutter[] {
+  const of = random.pick(gateways);
+  const theirs = between.filter(({ ends }) => ends.includes(of));
+  const one = random.pick(theirs);
+  const parted = random.pick([
+    theirs,
+    theirs.filter(({ ends }) => ends.every(end => one.ends.includes(end))),
+    [one],
+  ]);
+  return parted.map(({ cutter }) => cutter);
 }
 
 /** The server that joins the gateways, where there is one. */

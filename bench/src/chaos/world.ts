@@ -8,7 +8,7 @@ import { freePort } from "../processes.ts";
 import type { ChaosGatewayOptions } from "../workers/chaos-gateway.ts";
 import { add, emptyVerdicts, type Source, type Verdicts } from "./checker.ts";
 import { ConsumerParty } from "./consumer-party.ts";
-import type { Cutter } from "./cutter.ts";
+import { Cutter } from "./cutter.ts";
 import { mount, unmount } from "./disk.ts";
 import { CHANNELS, isKept, type MeaningName, meaningsOf } from "./event.ts";
 import { GatewayParty } from "./gateway-party.ts";
@@ -33,6 +33,12 @@ export interface WorldOptions {
   readonly patienceMs: number;
   /** Is told what the world does and sees. */
   readonly log?: (line: string) => void;
+}
+
+/** A way between two gateways, or between one and the server that joins them. */
+export interface Between {
+  readonly ends: readonly GatewayParty[];
+  readonly cutter: Cutter;
 }
 
 /** Outcome of a time of faults. */
@@ -66,6 +72,8 @@ export class World {
   /** The server that joins the gateways, where one does. */
   readonly nats: TestNats | undefined;
   readonly gateways: readonly GatewayParty[];
+  /** The ways between gateways. */
+  readonly between: readonly Between[];
   readonly producers: readonly ProducerParty[];
   readonly consumers: readonly ConsumerParty[];
   /** Folder of its files. */
@@ -93,7 +101,7 @@ export class World {
   private constructor(
     folder: string,
     nats: TestNats | undefined,
-    gateways: readonly GatewayParty[],
+    { gateways, between }: Gathering,
     producers: readonly ProducerParty[],
     consumers: readonly ConsumerParty[],
     options: WorldOptions,
@@ -103,6 +111,7 @@ export class World {
     this.nats = nats;
     this.historyFile = historyFileIn(folder);
     this.gateways = gateways;
+    this.between = between;
     this.producers = producers;
     this.consumers = consumers;
     this.#options = options;
@@ -132,12 +141,12 @@ export class World {
     const text = ways.map(({ place, tier, slow }) => [place, tier, slow ?? ""].join(" ").trim());
     options.log?.(`producers: ${text.slice(0, 3).join(", ")}; consumers: ${text.slice(3).join(", ")}`);
     const nats = options.byNats ? await TestNats.start() : undefined;
-    const gateways = await startGateways(folder, nats, {
-      count: options.gateways,
+    const gathering = await startGateways(folder, nats, options.gateways, {
       checksums: options.hasChecksums,
       resumeWindowMs,
       modulates,
     });
+    const { gateways } = gathering;
     const portOf = (i: number): number => (gateways[i % gateways.length] as GatewayParty).port;
     const othersOf = (i: number): number[] =>
       options.roams ? gateways.map(({ port }) => port).filter(port => port !== portOf(i)) : [];
@@ -167,7 +176,7 @@ export class World {
         }),
       ),
     );
-    const world = new World(folder, nats, gateways, producers, consumers, options, resumeWindowMs);
+    const world = new World(folder, nats, gathering, producers, consumers, options, resumeWindowMs);
     try {
       for (const consumer of consumers) await consumer.start();
       for (const producer of producers) await producer.start();
@@ -322,6 +331,7 @@ export class World {
     await Promise.all([...this.producers, ...this.#visitors, ...this.#watched].map(party => party.stop()));
     await this.#collecting;
     await Promise.all(this.gateways.map(gateway => gateway.stop()));
+    for (const { cutter } of this.between) cutter.close();
     await this.nats?.stop();
     await remove(this.folder);
   }
@@ -444,34 +454,53 @@ function historyFileIn(folder: string): string {
   return join(folder, "history.sqlite");
 }
 
+/** Gateways, and the ways between them. */
+interface Gathering {
+  readonly gateways: readonly GatewayParty[];
+  readonly between: readonly Between[];
+}
+
 async function startGateways(
   folder: string,
   nats: TestNats | undefined,
-  {
-    count,
-    ...options
-  }: { count: number } & Pick<ChaosGatewayOptions, "checksums" | "resumeWindowMs" | "modulates">,
-): Promise<GatewayParty[]> {
+  count: number,
+  options: Pick<ChaosGatewayOptions, "checksums" | "resumeWindowMs" | "modulates">,
+): Promise<Gathering> {
   const secretFile = join(folder, "secret");
   await writeFile(secretFile, "a secret of this cluster");
-  const ports = await freePorts(2 * count);
-  const members = ports.slice(count).map(port => `127.0.0.1:${port}`);
-  return Promise.all(
-    members.map((self, i) =>
-      GatewayParty.start(
-        {
-          ...options,
-          heartbeatMs: 1000,
-          ...(nats !== undefined
-            ? { cluster: { nats: { servers: [nats.address] } } }
-            : count > 1
-              ? { cluster: { members, self, secretFile } }
-              : { historyFile: historyFileIn(folder) }),
-        },
-        ports[i] as number,
-      ),
-    ),
+  const all = await freePorts(2 * count);
+  const [ports, trunks] = [all.slice(count), all.slice(0, count)];
+  const members = trunks.map(port => `127.0.0.1:${port}`);
+  const ways: { from: number; to: number | undefined; cutter: Cutter }[] = [];
+  for (const from of trunks.keys()) {
+    if (nats !== undefined)
+      ways.push({
+        from,
+        to: undefined,
+        cutter: await Cutter.start(Number(new URL(`nats://${nats.address}`).port)),
+      });
+    else
+      for (const [to, port] of trunks.entries())
+        if (from !== to) ways.push({ from, to, cutter: await Cutter.start(port) });
+  }
+  const optionsOf = (of: number): Partial<ChaosGatewayOptions> => {
+    const own = ways.filter(({ from }) => from === of);
+    if (nats !== undefined)
+      return { cluster: { nats: { servers: own.map(({ cutter }) => `127.0.0.1:${cutter.port}`) } } };
+    if (count === 1) return { historyFile: historyFileIn(folder) };
+    return {
+      cluster: { members, self: members[of] as string, secretFile },
+      ways: Object.fromEntries(own.map(({ to, cutter }) => [trunks[to as number], cutter.port])),
+    };
+  };
+  const gateways = await Promise.all(
+    ports.map((port, i) => GatewayParty.start({ ...options, heartbeatMs: 1000, ...optionsOf(i) }, port)),
   );
+  const between = ways.map(({ from, to, cutter }) => ({
+    ends: [from, ...(to === undefined ? [] : [to])].map(i => gateways[i] as GatewayParty),
+    cutter,
+  }));
+  return { gateways, between };
 }
 
 /** Each another one. */
