@@ -6,6 +6,8 @@ export type Side = "near" | "far";
 
 const TRICKLE_MS = 10;
 const MOST_WAITING_BYTES = 4 << 20;
+/** Longest time until a silent break is noticed, by the default heartbeats. */
+export const UNNOTICED_MS = 25_000;
 
 /** A way to the gateway on which connections can be broken, told to either side or not, and what passes can be delayed and spoilt. */
 export class Cutter {
@@ -19,6 +21,7 @@ export class Cutter {
   #isHolding = false;
   readonly #server: Server;
   readonly #connections = new Set<Connection>();
+  #brokenAt = Number.NEGATIVE_INFINITY;
   #held: { readonly mark: string; readonly reached: () => void } | undefined;
 
   private constructor(port: number) {
@@ -43,6 +46,11 @@ export class Cutter {
     return (this.#server.address() as AddressInfo).port;
   }
 
+  /** Whether one side may use a connection that the other one has no more. */
+  get mayBeDead(): boolean {
+    return performance.now() - this.#brokenAt < UNNOTICED_MS;
+  }
+
   /** Breaks all connections; both sides are told. */
   cut(): void {
     for (const connection of this.#connections) connection.reset(["near", "far"]);
@@ -50,6 +58,7 @@ export class Cutter {
 
   /** Breaks all connections, as a network does that has gone: nothing passes any more, and nobody is told. */
   silence(): void {
+    this.#brokenAt = performance.now();
     for (const connection of this.#connections) connection.silence();
   }
 
@@ -61,6 +70,7 @@ export class Cutter {
 
   /** Breaks all connections; only one side is told. */
   halve(told: Side): void {
+    this.#brokenAt = performance.now();
     for (const connection of this.#connections) {
       connection.silence();
       connection.reset([told]);

@@ -3,7 +3,7 @@ import type { TestNats } from "@jecho/e2e/nats";
 import { childrenOf, descendantsOf } from "../processes.ts";
 import type { Source } from "./checker.ts";
 import type { ConsumerParty } from "./consumer-party.ts";
-import type { Cutter } from "./cutter.ts";
+import { type Cutter, UNNOTICED_MS } from "./cutter.ts";
 import { fill, flipBit, whyNoDisk } from "./disk.ts";
 import { MARK } from "./event.ts";
 import type { ProducerParty } from "./producer-party.ts";
@@ -15,8 +15,6 @@ type Fault = (world: World, random: Random) => Promise<void>;
 
 /** Longer than anybody waits for another one to come back after a new connection. */
 const ABOVE_HOLD_MS = 2700;
-/** Longest time until a silent break is noticed, by the default heartbeats. */
-const UNNOTICED_MS = 25_000;
 /** Time in which everybody goes on raising and steering, at connections that are dead and that nobody knows to be: up to what heartbeats take to show it. */
 const UNHEARD_MS = [0, 3000] as const;
 /** Longer than modulators, events and names are kept for whoever is away. */
@@ -343,7 +341,9 @@ async function restartGateway(
   const awayMs = random.pick([0, 300, 2000]);
   await world.exclusively(gateway, async () => {
     // The next home of a cluster's channels has nothing of their past, and the next gateway has nothing for consumers that are away.
-    const isAway = world.consumers.some(({ mayBeAway }) => mayBeAway);
+    const isAway = world.consumers.some(
+      ({ mayBeAway, areLive, cutter }) => mayBeAway || !areLive || cutter.mayBeDead,
+    );
     const isOrderly = await gateway.end(signal);
     world.gatewayEnds(isOrderly && world.gateways.length === 1 && !isAway);
     await delay(awayMs);
