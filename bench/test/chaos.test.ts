@@ -10,6 +10,8 @@ const TOO_MANY: readonly FaultName[] = [
   "gateway-stopped",
   "gateways-restarted-in-turn",
   "away-for-long",
+  "stopped-for-long",
+  "machine-asleep",
   "delayed",
   "trickle",
   "producer-hangs-as-it-joins",
