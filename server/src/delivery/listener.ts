@@ -30,8 +30,8 @@ export class Listener {
   consumers = 0;
   /** Processes whose events alone it wants. */
   #feeds: Map<number, ListenerFeed> | undefined;
-  /** Its consumers' policies. */
-  readonly #policies: QueuePolicy[] = [];
+  /** Its consumers' policies: as long as need be, for an array that is pushed to has room for 17. */
+  #policies: readonly QueuePolicy[] = [];
   #backlog: ListenerBacklog | undefined;
 
   constructor(connection: Connection) {
@@ -67,7 +67,7 @@ export class Listener {
 
   /** Removes a consumer of this process: the policies of those that are left hold. @param feed the process that it takes the events of; 0 for all */
   leave(policy: QueuePolicy, feed: number): void {
-    this.#policies.splice(this.#policies.indexOf(policy), 1);
+    this.#policies = this.#policies.toSpliced(this.#policies.indexOf(policy), 1);
     if (this.#policies.length > 0) this.#backlog?.follow(sharedBy(this.#policies));
     if (feed === 0) {
       this.consumers--;
@@ -90,7 +90,7 @@ export class Listener {
       if (known === undefined) this.#feeds.set(feed, { count: 1, isHeard: false });
       else known.count++;
     }
-    this.#policies.push(policy);
+    this.#policies = this.#policies.concat(policy);
     this.#backlog?.follow(sharedBy(this.#policies));
   }
 
