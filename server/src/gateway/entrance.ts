@@ -184,9 +184,9 @@ export class Entrance {
       if (connection !== this.#parts.names.modulating) connection.end("CHANNEL_MOVED", why);
   }
 
-  /** Ends all connections, and waits for them for a while. */
-  async empty(): Promise<void> {
-    if (this.connections.size === 0) return;
+  /** Ends all connections, and waits for them for a while. @returns how many have not answered by then: these may not have all that was sent */
+  async empty(): Promise<number> {
+    if (this.connections.size === 0) return 0;
     const empty = new Promise<void>(resolve => {
       this.#whenEmpty = resolve;
     });
@@ -195,6 +195,7 @@ export class Entrance {
     const grace = setTimeout(() => this.#whenEmpty?.(), CLOSE_GRACE_MS);
     await empty;
     clearTimeout(grace);
+    return this.connections.size;
   }
 
   close(): void {

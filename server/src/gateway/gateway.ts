@@ -357,7 +357,11 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     web.stopListening();
     await finish(clients());
     await modulating?.close();
-    await entrance.empty();
+    const silent = await entrance.empty();
+    if (silent > 0)
+      log(
+        `${silent} connections had not taken all that was sent when the gateway ended: they are told what they miss of producers that come back`,
+      );
     web.close();
     entrance.close();
     confirmations.close();
