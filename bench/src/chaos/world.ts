@@ -278,9 +278,6 @@ export class World {
       if (source.isDirect) source.due = 0;
       if (isInFile ? this.#gatewayEnded && !isFileWhole : this.#gatewayDied) source.due = 0;
     }
-    // What is lost of the file is told by those who come back.
-    if (this.#gatewayEnded && !isFileWhole)
-      for (const source of this.#sources()) if (source.isOver && isKept(source.channel)) source.due = 0;
     // Steering ends at once, while a connection may be dead that nobody knows to be.
     const set = new Map<string, number>();
     for (const consumer of this.consumers)
