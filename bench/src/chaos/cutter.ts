@@ -17,7 +17,7 @@ export class Cutter {
   trickleBytes = 0;
   /** Connections that come now are broken at once. */
   refuses = false;
-  /** What passes waits, of connections that come now, too. */
+  /** Whether what passes waits, of connections that come now, too. */
   #isHolding = false;
   readonly #server: Server;
   readonly #connections = new Set<Connection>();

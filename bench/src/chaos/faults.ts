@@ -25,7 +25,7 @@ const CLOCK_STEPS_MS = [500, 20_000, 3_600_000, 1e10] as const;
 const STOPS_MS = [200, 1000, 3500, 6500] as const;
 /** How long gateways do not reach one another: unnoticed, noticed, and longer than anything is kept. */
 const APART_MS = [300, 2000, 5000, 12_000, 33_000] as const;
-/** What becomes of connections between gateways that do not reach one another: they are refused, wait, or are dead and nobody is told. */
+/** Ways to part gateways: their connections are refused, wait, or are dead and nobody is told. */
 const PARTINGS: readonly ((cutter: Cutter) => void)[] = [
   cutter => {
     cutter.refuses = true;

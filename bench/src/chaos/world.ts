@@ -1,17 +1,16 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { connect, type DerivedStanding } from "@jecho/client";
 import { TestNats } from "@jecho/e2e/nats";
-import { freePort } from "../processes.ts";
-import type { ChaosGatewayOptions } from "../workers/chaos-gateway.ts";
 import { add, emptyVerdicts, type Source, type Verdicts } from "./checker.ts";
 import { ConsumerParty } from "./consumer-party.ts";
-import { Cutter } from "./cutter.ts";
+import type { Cutter } from "./cutter.ts";
 import { mount, unmount } from "./disk.ts";
 import { CHANNELS, isKept, type MeaningName, meaningsOf } from "./event.ts";
-import { GatewayParty } from "./gateway-party.ts";
+import type { GatewayParty } from "./gateway-party.ts";
+import { type Between, type Gathering, historyFileIn, startGateways } from "./gateways.ts";
 import { type ProducerOptions, ProducerParty } from "./producer-party.ts";
 import type { Random } from "./random.ts";
 import { slowWay, someWay, USUAL, type Way } from "./way.ts";
@@ -33,12 +32,6 @@ export interface WorldOptions {
   readonly patienceMs: number;
   /** Is told what the world does and sees. */
   readonly log?: (line: string) => void;
-}
-
-/** A way between two gateways, or between one and the server that joins them. */
-export interface Between {
-  readonly ends: readonly GatewayParty[];
-  readonly cutter: Cutter;
 }
 
 /** Outcome of a time of faults. */
@@ -448,66 +441,6 @@ export class World {
   #say(line: string): void {
     this.#options.log?.(line);
   }
-}
-
-function historyFileIn(folder: string): string {
-  return join(folder, "history.sqlite");
-}
-
-/** Gateways, and the ways between them. */
-interface Gathering {
-  readonly gateways: readonly GatewayParty[];
-  readonly between: readonly Between[];
-}
-
-async function startGateways(
-  folder: string,
-  nats: TestNats | undefined,
-  count: number,
-  options: Pick<ChaosGatewayOptions, "checksums" | "resumeWindowMs" | "modulates">,
-): Promise<Gathering> {
-  const secretFile = join(folder, "secret");
-  await writeFile(secretFile, "a secret of this cluster");
-  const all = await freePorts(2 * count);
-  const [ports, trunks] = [all.slice(count), all.slice(0, count)];
-  const members = trunks.map(port => `127.0.0.1:${port}`);
-  const ways: { from: number; to: number | undefined; cutter: Cutter }[] = [];
-  for (const from of trunks.keys()) {
-    if (nats !== undefined)
-      ways.push({
-        from,
-        to: undefined,
-        cutter: await Cutter.start(Number(new URL(`nats://${nats.address}`).port)),
-      });
-    else
-      for (const [to, port] of trunks.entries())
-        if (from !== to) ways.push({ from, to, cutter: await Cutter.start(port) });
-  }
-  const optionsOf = (of: number): Partial<ChaosGatewayOptions> => {
-    const own = ways.filter(({ from }) => from === of);
-    if (nats !== undefined)
-      return { cluster: { nats: { servers: own.map(({ cutter }) => `127.0.0.1:${cutter.port}`) } } };
-    if (count === 1) return { historyFile: historyFileIn(folder) };
-    return {
-      cluster: { members, self: members[of] as string, secretFile },
-      ways: Object.fromEntries(own.map(({ to, cutter }) => [trunks[to as number], cutter.port])),
-    };
-  };
-  const gateways = await Promise.all(
-    ports.map((port, i) => GatewayParty.start({ ...options, heartbeatMs: 1000, ...optionsOf(i) }, port)),
-  );
-  const between = ways.map(({ from, to, cutter }) => ({
-    ends: [from, ...(to === undefined ? [] : [to])].map(i => gateways[i] as GatewayParty),
-    cutter,
-  }));
-  return { gateways, between };
-}
-
-/** Each another one. */
-async function freePorts(count: number): Promise<number[]> {
-  const ports = new Set<number>();
-  while (ports.size < count) ports.add(await freePort());
-  return [...ports];
 }
 
 async function remove(folder: string): Promise<void> {
