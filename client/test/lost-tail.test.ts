@@ -1,9 +1,10 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { connect, type EventPlace, type Modulator, type Producer, type Session, type } from "@jecho/client";
 import { startCutter } from "@jecho/e2e/cutter";
-import { expect, inject, test } from "vitest";
+import { expect, inject, onTestFinished, test } from "vitest";
 import { openHungProducer } from "./hung-producer.ts";
 import { EVEN, Inbox, numbersOf, PATIENT, type Rig, startRig, Tick, whenState } from "./rig.ts";
 
@@ -127,6 +128,51 @@ test.each([
     other.publish({ n: 30 });
     await expect.poll(() => late.stats.events).toBe(1);
     expect(late.stats.missed).toBe(0);
+  },
+);
+
+test("DEL-12: what a consumer missed of a producer that closes is told though nobody has the channel open until it is back", async () => {
+  await using rig = await startRig(WINDOW);
+  await using the = await cuttable(rig);
+  const producing = rig.session();
+  const producer = await producing.channel("a", Count).produce();
+  await raise(producer, producing, 0, 10);
+  await the.seen.take(10);
+  await the.part();
+  await expect.poll(() => producer.demand.total).toBe(0);
+  await raise(producer, producing, 10, 30);
+  await producer.close();
+  await the.join();
+  await expect.poll(() => the.consumer.stats.missed).toBe(20);
+});
+
+test.each(["nothing", "a part"])(
+  "DEL-12: of a producer that closes before the next gateway has opened it, which has %s of its last events, that is told",
+  async kept => {
+    const folder = await mkdtemp(join(tmpdir(), "jecho-"));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const historyFile = join(folder, "history.sqlite");
+    await using rig = await startRig(kept === "nothing" ? {} : { historyFile });
+    const producing = rig.session();
+    const producer = await producing.channel("a", Count).produce({ history: { events: 100 } });
+    await using the = await cuttable(rig);
+    await raise(producer, producing, 0, 10);
+    await the.seen.take(10);
+    await the.part();
+    await raise(producer, producing, 10, 30);
+    const closing = whenState(producing, "reconnecting")
+      .then(() => whenState(producing, "live"))
+      .then(() => void producer.close());
+    await rig.gateway.close();
+    if (kept !== "nothing") {
+      const database = new DatabaseSync(historyFile);
+      database.exec("DELETE FROM runs WHERE seq > 10");
+      database.close();
+    }
+    await rig.again();
+    await closing;
+    await the.join();
+    await expect.poll(() => the.seen.all.length + the.consumer.stats.missed).toBe(30);
   },
 );
 

@@ -276,7 +276,7 @@ export class GatewayLanes {
   }
 
   /** Sources that have ended for good since this gateway started, with events. */
-  *ended(): Generator<SourceAt> {
+  *ended(): Generator<GatewayLane> {
     for (const lane of this.#rawGone()) if (lane.seq >= 0 && lane.raised > 0 && isOverNow(lane)) yield lane;
   }
 

@@ -42,7 +42,7 @@ export class ChannelManager implements ChannelOwner {
   readonly producers = new Producers();
   readonly consumers = new GatewayConsumers();
   /** The connection that asked for the channel first, which may have gone. */
-  readonly maker: Connection;
+  readonly maker: ClientConnection;
   readonly derivations: Derivations<DerivedChannel>;
   readonly derivedChannels: DerivedChannels;
   readonly unmade: UnmadeSources;
@@ -61,7 +61,7 @@ export class ChannelManager implements ChannelOwner {
   #reads: ReadTypes | undefined;
 
   /** @param maker on whose account it is kept */
-  constructor(name: string, names: NameServer, objects: SharedObjects, maker: Connection) {
+  constructor(name: string, names: NameServer, objects: SharedObjects, maker: ClientConnection) {
     this.name = name;
     this.maker = maker;
     this.names = names;

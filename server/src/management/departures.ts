@@ -1,7 +1,7 @@
 import type { Departed } from "@jecho/shared/internal";
 import { FairShares } from "../connections/fair-shares.ts";
 
-/** A producer that was closed at another gateway. */
+/** A producer that was closed at another gateway, or of a channel that was forgotten here. */
 export interface GatewayDeparture
   extends Readonly<Pick<Departed, "channel" | "source" | "raised" | "raisedUrgent">> {
   /** The subject of its token. */
@@ -12,15 +12,16 @@ export interface GatewayDeparture
   readonly at: number;
 }
 
-/** GatewayDepartures from channels that nobody has open yet are kept for so long, and so many of them. */
+/** Departures from channels that nobody has open are kept for so long, and so many of them. */
 const KEPT_MS = 60_000;
 const MOST_KEPT = 4096;
 
-/** Producers that were closed at another gateway, of channels that nobody has open here yet. */
+/** Producers that were closed at another gateway, or here, of channels that nobody has open here at present. */
 export class GatewayDepartures {
   readonly #all = new FairShares<GatewayDeparture>(MOST_KEPT);
 
   add(departure: GatewayDeparture): void {
+    if (departure.at <= performance.now() - KEPT_MS) return;
     this.#all.add(departure.whose, departure);
   }
 

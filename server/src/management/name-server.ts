@@ -4,6 +4,7 @@ import { NumberTable } from "@jecho/shared/internal";
 import type { ChannelOwners } from "../access/owners.ts";
 import { ANYBODY } from "../access/subject.ts";
 import { Numbers } from "../cluster/numbers.ts";
+import type { ClientConnection } from "../connections/client-connection.ts";
 import type { Connection } from "../connections/connection.ts";
 import { CHANNEL_BYTES } from "../connections/crowd.ts";
 import { Deadlines } from "../connections/deadlines.ts";
@@ -107,7 +108,7 @@ export class NameServer {
    * @param asker on whose account it is kept then
    * @throws JechoError `CHANNEL_NAME_INVALID`, `OVERLOADED`
    */
-  manager(name: string, asker: Connection): ChannelManager {
+  manager(name: string, asker: ClientConnection): ChannelManager {
     let manager = this.#managers.get(name);
     if (manager === undefined) {
       checkUserName(name);
@@ -276,6 +277,8 @@ export class NameServer {
     // Another one may have the name by now, and what is stored under it.
     if (present === undefined || present === manager) {
       this.#managers.delete(manager.name);
+      for (const departure of manager.unmade.departures(manager.name, manager.maker.address))
+        this.#departures.add(departure);
       this.keeping.store?.leave(manager.name);
     }
     const { number } = manager.channel;

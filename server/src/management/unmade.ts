@@ -132,6 +132,19 @@ export class UnmadeSources {
     }
   }
 
+  /**
+   * The producers that have gone for good since this gateway started: a channel of this name may come into being again before a consumer is back.
+   *
+   * @param address on whose account it is kept where the producer has no subject
+   */
+  *departures(channel: string, address: string): Generator<GatewayDeparture> {
+    for (const { source, urgent, raised, endedAt: at, by = "" } of this.#lanes.ended()) {
+      const [usual, urgents] = urgent ? [0n, BigInt(raised)] : [BigInt(raised), 0n];
+      const whose = by === "" ? address : by;
+      yield { channel, source, raised: usual, raisedUrgent: urgents, by, whose, at };
+    }
+  }
+
   /** A producer was closed at another gateway: whoever was there may not have had all that it raised. */
   departed({ source, raised, raisedUrgent, by, at }: GatewayDeparture): void {
     for (const [urgent, count] of [

@@ -196,7 +196,8 @@ function sourceOf({ lanes }: ProducerEndpoint): bigint {
   return lanes.usual.source.id;
 }
 
-function requestOf(state: EndpointState): number | undefined {
+/** The request whose answer an endpoint waits for. */
+export function requestOf(state: EndpointState): number | undefined {
   const { awaits } = state.is === "asked" ? state : (("change" in state ? state.change : undefined) ?? {});
   return awaits !== undefined && "request" in awaits ? awaits.request : undefined;
 }

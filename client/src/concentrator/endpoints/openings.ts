@@ -138,7 +138,10 @@ export class Openings {
   producerOpened({ request, channel: channelNumber, producer: number }: Opened<"ProducerOpened">): void {
     if (request === 0) return this.#producerMoved(number, channelNumber);
     const producer = this.#parts.index.asked(request);
-    if (producer?.is !== "producer" || producer.state.is !== "asked") return this.#decline(number);
+    if (producer?.is !== "producer" || producer.state.is !== "asked") {
+      this.#decline(number);
+      return this.#production?.departures.declined(request);
+    }
     producer.become({ is: "installing", number, channelNumber, after: producer.state.after });
     this.#producerEntered(producer, channelNumber);
   }

@@ -1,7 +1,7 @@
 import { splitName } from "@jecho/shared";
 import type { Modulation } from "../../modulation/modulation.ts";
 import type { ProducerEndpoint } from "../endpoints/endpoint.ts";
-import type { EndpointIndex } from "../endpoints/endpoint-index.ts";
+import { type EndpointIndex, requestOf } from "../endpoints/endpoint-index.ts";
 import type { Openings } from "../endpoints/openings.ts";
 import type { Link } from "../link.ts";
 import type { Lanes } from "./lane.ts";
@@ -23,6 +23,8 @@ interface Departure {
   readonly raised: bigint;
   readonly raisedUrgent: bigint;
   readonly at: number;
+  /** The opening whose answer it did not wait for. */
+  readonly request: number | undefined;
 }
 
 /** Time after which nobody waits for a closed producer's events any more, and most producers that are remembered. */
@@ -51,7 +53,7 @@ export class Departures {
       if (producer.state.is === "gone") return;
       // Nobody else can tell consumers that come back of events that were not sent, as nobody listened.
       for (const lane of lanes) if (lane.isBegun && !lane.isPlaced) outbox.place(lane);
-      this.#add(channel, lanes);
+      this.#add(channel, lanes, requestOf(producer.state));
       openings.close(producer);
     };
     // Modulators' output is counted by the producer, and a connection that breaks gives unconfirmed runs back to it.
@@ -92,17 +94,23 @@ export class Departures {
     await Promise.all(this.#leaving.values());
   }
 
-  #add(channel: string, { usual, urgent }: Lanes): void {
+  #add(channel: string, { usual, urgent }: Lanes, request: number | undefined): void {
     if (usual.raised + urgent.raised === 0) return;
     const [raised, raisedUrgent] = [BigInt(usual.raised), BigInt(urgent.raised)];
-    const departure = { channel, source: usual.source.id, raised, raisedUrgent, at: performance.now() };
+    const [source, at] = [usual.source.id, performance.now()];
+    const departure = { channel, source, raised, raisedUrgent, at, request };
     this.#all.push(departure);
     if (this.#all.length > MOST_TOLD) this.#all.shift();
     // The gateway takes no position on a derived channel's name while nobody derives that.
     if (splitName(channel).derived !== "") this.#say(departure);
   }
 
-  #say({ at, ...counts }: Departure): void {
+  /** The gateway closes a producer again that was closed before it was open: only now that has ended there. */
+  declined(request: number): void {
+    for (const departure of this.#all) if (departure.request === request) this.#say(departure);
+  }
+
+  #say({ at, request, ...counts }: Departure): void {
     const agoMs = Math.ceil(performance.now() - at);
     this.#parts.link.send({ kind: "Departed", agoMs, ...counts });
   }
