@@ -14,7 +14,7 @@ import { facesReport } from "./faces.ts";
 const BUDGETS: Readonly<Record<string, number>> = {
   shared: 470e3,
   modulators: 4_300e3,
-  client: 830e3,
+  client: 720e3,
   react: 40e3,
   server: 790e3,
   "apps/jecho": 100e3,

@@ -2,6 +2,7 @@ import { errorCode, JechoError } from "@jecho/shared";
 import { type Control, EventsFrame, type Fault, type Frame, refusal } from "@jecho/shared/internal";
 import { onNetworkChange } from "#platform";
 import { placementOf } from "../consumer/placement.ts";
+import type { ConcentratorOptions } from "../options/concentrator-options.ts";
 import type { ControlRequest, SessionNotice } from "../places/port.ts";
 import type { QueueReaders, QueueReadersEvents } from "../queues/queue-readers.ts";
 import {
@@ -12,7 +13,7 @@ import {
   ProducerEndpoint,
 } from "./endpoints/endpoint.ts";
 import type { RaisedEvents } from "./outgoing/outgoing.ts";
-import { assemble, type ConcentratorOptions, type Parts, type PlaceWays } from "./parts.ts";
+import { assemble, type Parts, type PlaceWays } from "./parts.ts";
 import type { Production, ProductionFrame } from "./production-parts.ts";
 
 /** Time for raised events to pass the modulators and be confirmed before their producer or session ends. */

@@ -1,9 +1,10 @@
 import { JechoError } from "@jecho/shared";
 import type { HandoverToken, Kicked, Overview, TypeKnown, Types, Yield } from "@jecho/shared/internal";
+import type { LinkOptions } from "../options/concentrator-options.ts";
 import type { Answer, Question } from "../places/port.ts";
 import type { PortEnd } from "./endpoints/endpoint.ts";
 import type { Openings } from "./endpoints/openings.ts";
-import { Link, type LinkOptions } from "./link.ts";
+import { Link } from "./link.ts";
 import type { SessionHandovers } from "./session-handovers.ts";
 
 /** Frames that answer questions. */

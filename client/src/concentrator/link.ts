@@ -9,32 +9,13 @@ import {
   withoutChecksum,
 } from "@jecho/shared/internal";
 import { openSocket, refusalAt } from "#platform";
+import type { LinkOptions } from "../options/concentrator-options.ts";
 import type { Socket } from "../platform/face.ts";
 import { type Status, statusNow } from "../session/status.ts";
-import { Backoff, type BackoffOptions } from "./backoff.ts";
+import { Backoff } from "./backoff.ts";
 import { LinkSender, type SenderEvents } from "./link-sender.ts";
 import { LinkTimers } from "./link-timers.ts";
 import { LinkToken } from "./link-token.ts";
-
-export interface LinkOptions {
-  /** `ws://HOST:PORT/` or `wss://...` */
-  readonly url: string;
-  /** Addresses of other gateways of its cluster, which serve as well. */
-  readonly others: readonly string[];
-  /** Name of this process for the gateway's operator; empty by default. */
-  readonly name: string;
-  readonly backoff: BackoffOptions;
-  /** Time that a connection has until `Welcome`, in milliseconds. */
-  readonly connectTimeoutMs: number;
-  /** The token of another device's session, or empty. It is good once. */
-  readonly handover: string;
-  /** Token that the gateway's own process for modulators shows, or empty. */
-  readonly modulating: string;
-  /** Whether the connection only asks which gateway is there. False by default. */
-  readonly inquires?: boolean;
-  /** Whether the application has a token for each connection. Its text never stands among options. */
-  readonly hasToken: boolean;
-}
 
 export interface LinkEvents extends SenderEvents {
   onStatus(status: Status): void;

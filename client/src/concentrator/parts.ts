@@ -1,6 +1,6 @@
 import type { Environment, TierEvents } from "@jecho/modulators/internal";
 import { createEnvironment as environmentHere, loadsOverNetwork } from "#platform";
-import type { ProducerModulatorOptions } from "../options/producer-options.ts";
+import type { ConcentratorOptions } from "../options/concentrator-options.ts";
 import type { CreateEnvironment } from "../platform/face.ts";
 import { EndpointIndex } from "./endpoints/endpoint-index.ts";
 import { Openings } from "./endpoints/openings.ts";
@@ -10,17 +10,11 @@ import { Reception, type ReceptionEvents } from "./incoming/reception.ts";
 import { Routes } from "./incoming/routes.ts";
 import { SynchronousEvents } from "./incoming/synchronous.ts";
 import { LateProduction } from "./late-production.ts";
-import { Link, type LinkEvents, type LinkOptions } from "./link.ts";
+import { Link, type LinkEvents } from "./link.ts";
 import { ObjectCopies } from "./object-copies.ts";
 import type { RaisedEvents } from "./outgoing/outgoing.ts";
 import type { Production } from "./production-parts.ts";
 import { ToldSchemas } from "./told-schemas.ts";
-
-export interface ConcentratorOptions extends LinkOptions {
-  readonly modulators: ProducerModulatorOptions;
-  /** Whether sessions are told how long modulators took for their producers' events. */
-  readonly isTraced: boolean;
-}
 
 /** Listener for notices that concern several parts. */
 interface PartsListener extends Omit<LinkEvents, "onReady">, Pick<ReceptionEvents, "onNamed"> {

@@ -3,7 +3,7 @@ import { JechoError } from "@jecho/shared";
 import { SUBPROTOCOLS } from "@jecho/shared/internal";
 import { openSocket, refusalAt } from "#platform";
 import { Backoff } from "../concentrator/backoff.ts";
-import type { ConcentratorOptions } from "../concentrator/parts.ts";
+import type { ConcentratorOptions } from "../options/concentrator-options.ts";
 import type { MessageEnd, ToPlace } from "./message-end.ts";
 import type { OpenHere } from "./place.ts";
 import type { Host, Visitor } from "./shared-worker.ts";

@@ -1,4 +1,5 @@
-import type { ConcentratorOptions, PlaceWays } from "../concentrator/parts.ts";
+import type { PlaceWays } from "../concentrator/parts.ts";
+import type { ConcentratorOptions } from "../options/concentrator-options.ts";
 import { Hub } from "./hub.ts";
 
 interface KnownHub {

@@ -1,5 +1,5 @@
 import { type ErrorCode, JechoError } from "@jecho/shared";
-import type { ConcentratorOptions } from "../concentrator/parts.ts";
+import type { ConcentratorOptions } from "../options/concentrator-options.ts";
 import type { ControlRequest, PortNotice, PortRequest } from "./port.ts";
 
 /** One end of a way between threads, on which messages pass in order. */

@@ -1,7 +1,7 @@
 import { MessageChannel, Worker } from "node:worker_threads";
 import type { JechoError } from "@jecho/shared";
-import type { ConcentratorOptions } from "../concentrator/parts.ts";
 import { createProduction } from "../concentrator/production.ts";
+import type { ConcentratorOptions } from "../options/concentrator-options.ts";
 import { Hubs } from "./hubs.ts";
 import type { MessageEnd } from "./message-end.ts";
 import type { OpenHere } from "./place.ts";

@@ -1,6 +1,6 @@
 import { JechoError } from "@jecho/shared";
 import { defaultPlace, loadHere, startThread, watchPage } from "#places";
-import type { ConcentratorOptions } from "../concentrator/parts.ts";
+import type { ConcentratorOptions } from "../options/concentrator-options.ts";
 import { statusNow } from "../session/status.ts";
 import type { PlacePort, Port, PortListener, PortRequest } from "./port.ts";
 import { RemotePort } from "./remote-port.ts";

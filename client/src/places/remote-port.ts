@@ -1,5 +1,5 @@
 import { JechoError } from "@jecho/shared";
-import type { ConcentratorOptions } from "../concentrator/parts.ts";
+import type { ConcentratorOptions } from "../options/concentrator-options.ts";
 import { atEndOfTurn } from "../platform/face.ts";
 import { addHandled, fromPlain, type Handled, type MessageEnd, type ToPlace } from "./message-end.ts";
 import type { PlacePort, PortListener, PortRequest } from "./port.ts";
