@@ -176,6 +176,31 @@ test.each(["nothing", "a part"])(
   },
 );
 
+test("DEL-12: of a producer that closes while the next gateway refuses it, that is told", async () => {
+  await using rig = await startRig({ channels: 1 });
+  await using way = await startCutter(rig.gateway.address);
+  await using producing = connect(way.address, { ...QUICK, onError() {} });
+  const producer = await producing.channel("a", Count).produce();
+  await using the = await cuttable(rig);
+  await raise(producer, producing, 0, 10);
+  await the.seen.take(10);
+  await the.part();
+  await raise(producer, producing, 10, 30);
+  way.part();
+  await whenState(producing, "reconnecting");
+  await rig.gateway.close();
+  await rig.again();
+  const other = rig.session();
+  await other.channel("b", Count).produce();
+  way.join();
+  await whenState(producing, "live");
+  await expect(producing.channel("a", Count).produce()).rejects.toMatchObject({ code: "OVERLOADED" });
+  void producer.close();
+  await other.close();
+  await the.join();
+  await expect.poll(() => the.consumer.stats.missed).toBe(20);
+});
+
 test("DEL-12: of a producer that was over before a consumer came, that consumer is told nothing when it is back", async () => {
   await using rig = await startRig(WINDOW);
   const lasting = rig.session();

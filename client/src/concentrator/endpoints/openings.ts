@@ -429,6 +429,7 @@ export class Openings {
   end(endpoint: Endpoint): void {
     const { open } = endpoint;
     if (endpoint.is === "consumer") this.#changes.leave(endpoint);
+    else if (endpoint.is === "producer") this.#production?.departures.add(endpoint);
     endpoint.become(GONE);
     if (endpoint.is === "producer") {
       this.#production?.lanes.forget(endpoint.lanes);

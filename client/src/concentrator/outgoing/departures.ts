@@ -4,7 +4,6 @@ import type { ProducerEndpoint } from "../endpoints/endpoint.ts";
 import { type EndpointIndex, requestOf } from "../endpoints/endpoint-index.ts";
 import type { Openings } from "../endpoints/openings.ts";
 import type { Link } from "../link.ts";
-import type { Lanes } from "./lane.ts";
 import type { Outbox } from "./outbox.ts";
 
 /** Parts that departures use. */
@@ -53,7 +52,6 @@ export class Departures {
       if (producer.state.is === "gone") return;
       // Nobody else can tell consumers that come back of events that were not sent, as nobody listened.
       for (const lane of lanes) if (lane.isBegun && !lane.isPlaced) outbox.place(lane);
-      this.#add(channel, lanes, requestOf(producer.state));
       openings.close(producer);
     };
     // Modulators' output is counted by the producer, and a connection that breaks gives unconfirmed runs back to it.
@@ -94,15 +92,16 @@ export class Departures {
     await Promise.all(this.#leaving.values());
   }
 
-  #add(channel: string, { usual, urgent }: Lanes, request: number | undefined): void {
+  /** A producer ends, closed or refused. */
+  add({ channel, lanes: { usual, urgent }, state, open }: ProducerEndpoint): void {
     if (usual.raised + urgent.raised === 0) return;
     const [raised, raisedUrgent] = [BigInt(usual.raised), BigInt(urgent.raised)];
     const [source, at] = [usual.source.id, performance.now()];
-    const departure = { channel, source, raised, raisedUrgent, at, request };
+    const departure = { channel, source, raised, raisedUrgent, at, request: requestOf(state) };
     this.#all.push(departure);
     if (this.#all.length > MOST_TOLD) this.#all.shift();
-    // The gateway takes no position on a derived channel's name while nobody derives that.
-    if (splitName(channel).derived !== "") this.#say(departure);
+    // The gateway takes no position of one that it has not open, nor on a derived channel's name while nobody derives that.
+    if (open === undefined || splitName(channel).derived !== "") this.#say(departure);
   }
 
   /** The gateway closes a producer again that was closed before it was open: only now that has ended there. */
