@@ -1,5 +1,6 @@
 import { globSync, readFileSync } from "node:fs";
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -52,8 +53,19 @@ const COMPILED = [
   "modulators/test/{intercepts,typed-events,authoring,conformance,provenance,rate,versions}.test.ts",
   "modulators/test/hostile-{values,declared}.test.ts",
 ];
+/** Suites that wait long for little work. */
+const LONG =
+  /test\/(chaos|rolling-restart|reset-behind|slow-consumers-told|packages|workers|placement|cluster)\.test\.ts$/;
+
+/** Begins with the long suites, so that none is left over at the end. */
+class LongFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const isShort = ({ moduleId }: TestSpecification): number => (LONG.test(moduleId) ? 0 : 1);
+    return (await super.sort(files)).sort((a, b) => isShort(a) - isShort(b));
+  }
+}
+
 /** Suites that take the whole machine for themselves: they run at the end, one after the other. */
-const GREEDY = ["bench/test/chaos.test.ts"];
 const GREEDY_WALLED = ["modulators/test/hostile-starved.test.ts"];
 const PLACES = {
   local: [MODULATORS, STANDARD],
@@ -89,6 +101,7 @@ export default defineConfig({
     globalSetup: "scripts/prepare.mjs",
     // On two cores, beside Playwright: most tests wait most of their time.
     maxWorkers: 6,
+    sequence: { sequencer: LongFirst },
     projects: [
       {
         extends: true,
@@ -96,7 +109,7 @@ export default defineConfig({
           ...common,
           name: "all",
           include: [ALL],
-          exclude: [MODULATORS, STANDARD, WALLED, ...GREEDY, ...APART],
+          exclude: [MODULATORS, STANDARD, WALLED, ...APART],
           provide: { place: "here" },
         },
       },
@@ -106,7 +119,6 @@ export default defineConfig({
         test: { ...common, name: "worker thread", include: ACROSS_THREADS, provide: { place: "worker" } },
       },
       ...modulatorPlaces,
-      { extends: true, test: { ...alone, name: "alone", include: GREEDY } },
       ...greedyPlaces,
     ],
   },

@@ -6,7 +6,7 @@ import { Inbox, moe, numbersOf, PATIENT, Tick } from "./rig.ts";
 
 /** Takes so long for each event that it still owes most of them when their producer has long closed. */
 const slow = moe(`
-  enqueue({ n }) { let sum = 0; for (let i = 0; i < 4e6; i++) sum += i % 7; if (sum > 0) super.enqueue({ n, note: "" }); }`);
+  enqueue({ n }) { let sum = 0; for (let i = 0; i < 15e5; i++) sum += i % 7; if (sum > 0) super.enqueue({ n, note: "" }); }`);
 
 const EVENTS = 600;
 /** So long that a call takes about twenty of them. */
