@@ -68,7 +68,7 @@ const quick = { backoff: { firstMs: 20, mostMs: 100 }, onError: () => {} };
 const way: Way = { place: "here", tier: tier as Way["tier"] };
 /** A session of consumers, by the channel that they are on: those of one that is kept may go on in another session. */
 const consuming = (name: Channel): Session =>
-  connect(`127.0.0.1:${ways.consumer.port}`, { name, ...quick, ...optionsOf(way, true) });
+  connect(`127.0.0.1:${ways.consumer.port}`, { name, ...quick, ...optionsOf(way, "breaks") });
 const sessions: Record<string, Session> = Object.fromEntries(CHANNELS.map(name => [name, consuming(name)]));
 
 /** A producer's usual or urgent events on a channel. */
@@ -100,7 +100,7 @@ class Producing {
     this.#session = connect(`127.0.0.1:${this.#port}`, {
       name: `producer ${this.#number}`,
       ...quick,
-      ...optionsOf(way, where === "producers"),
+      ...optionsOf(way, "breaks", where === "producers"),
     });
     for (const channel of CHANNELS) {
       const history = isKept(channel) ? { history: { events: 1_000_000 } } : {};

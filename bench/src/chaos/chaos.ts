@@ -148,6 +148,8 @@ class ChaosRun {
       byNats,
       roams,
       allModulate,
+      // A clock that is wrong by hours makes all tokens worthless.
+      hasKeys: random.next() < 0.5 && !plan.flat().includes("clock-set"),
       patienceMs,
       hasOwnDisk: plan.flat().includes("disk-full"),
       hasChecksums: plan.flat().includes("bit-flipped-on-wire"),

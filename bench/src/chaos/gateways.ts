@@ -22,7 +22,7 @@ export async function startGateways(
   folder: string,
   nats: TestNats | undefined,
   count: number,
-  options: Pick<ChaosGatewayOptions, "checksums" | "resumeWindowMs" | "modulates">,
+  options: Pick<ChaosGatewayOptions, "checksums" | "resumeWindowMs" | "modulates" | "tokens">,
 ): Promise<Gathering> {
   const secretFile = join(folder, "secret");
   await writeFile(secretFile, "a secret of this cluster");

@@ -1,4 +1,5 @@
 import type { ConnectOptions } from "@jecho/client";
+import { createToken, type JsonWebKeySet } from "@jecho/server";
 import { MEANINGS } from "./event.ts";
 import type { Random } from "./random.ts";
 
@@ -14,7 +15,24 @@ export interface Way {
   readonly tier: (typeof TIERS)[number];
   /** Its application does not keep up, and what waits for it at the gateway goes by this policy. Undefined where it does. */
   readonly slow?: (typeof POLICIES)[number];
+  /** Signs its tokens, where the gateways want some. */
+  readonly keys?: JsonWebKeySet;
 }
+
+/** So short that each process has many of them. */
+const TOKEN_SECONDS = 12;
+const EACH_RIGHT = [
+  "subscribe",
+  "publish",
+  "own",
+  "modulate",
+  "control",
+  "share",
+  "name",
+  "history",
+  "handover",
+];
+const RIGHTS = [...EACH_RIGHT, "block", "inspect"].flatMap(right => [`${right}:*`, `${right}:**`]);
 
 export const USUAL: Way = { place: "worker", tier: "any" };
 
@@ -26,12 +44,20 @@ export function slowWay(random: Random): Way {
   return { ...someWay(random), slow: random.pick(POLICIES) };
 }
 
+/** The option by which a session has a token of this subject whenever it wants one. */
+export function tokensBy(keys: JsonWebKeySet | undefined, subject: string): Pick<ConnectOptions, "token"> {
+  if (keys === undefined) return {};
+  return { token: () => createToken(keys, { subject, can: RIGHTS, seconds: TOKEN_SECONDS }) };
+}
+
 /** Options of its session. @param modulates whether it runs modulators at all */
 export function optionsOf(
-  { place, tier }: Way,
-  modulates: boolean,
-): Pick<ConnectOptions, "place" | "modulators"> {
-  if (!modulates) return { place, modulators: { most: 0 } };
+  { place, tier, keys }: Way,
+  subject: string,
+  modulates = true,
+): Pick<ConnectOptions, "place" | "modulators" | "token"> {
+  const always = { place, ...tokensBy(keys, subject) };
+  if (!modulates) return { ...always, modulators: { most: 0 } };
   const texts = Object.values(MEANINGS).flatMap(meaning =>
     "modulator" in meaning ? meaning.modulator.source : [],
   );
@@ -41,5 +67,5 @@ export function optionsOf(
     hosted: { mostPerEvent: 0 },
     quickjs: { mostPerEvent: 0, engine: "quickjs" },
   } as const;
-  return { place, modulators: modulators[tier] };
+  return { ...always, modulators: modulators[tier] };
 }

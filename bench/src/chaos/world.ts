@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { connect, type DerivedStanding } from "@jecho/client";
 import { TestNats } from "@jecho/e2e/nats";
+import { createTokenKeys } from "@jecho/server";
 import { add, emptyVerdicts, type Source, type Verdicts } from "./checker.ts";
 import { ConsumerParty } from "./consumer-party.ts";
 import type { Cutter } from "./cutter.ts";
@@ -13,7 +14,7 @@ import type { GatewayParty } from "./gateway-party.ts";
 import { type Between, type Gathering, historyFileIn, startGateways } from "./gateways.ts";
 import { type ProducerOptions, ProducerParty } from "./producer-party.ts";
 import type { Random } from "./random.ts";
-import { slowWay, someWay, USUAL, type Way } from "./way.ts";
+import { slowWay, someWay, tokensBy, USUAL, type Way } from "./way.ts";
 
 export interface WorldOptions {
   /** Number of gateways: several are a cluster. */
@@ -28,6 +29,8 @@ export interface WorldOptions {
   readonly hasOwnDisk: boolean;
   /** Its messages have checksums: for where bits flip on the way. */
   readonly hasChecksums: boolean;
+  /** Its gateways want tokens. */
+  readonly hasKeys: boolean;
   /** How long nothing comes before what is still owed is taken to be lost. */
   readonly patienceMs: number;
   /** Is told what the world does and sees. */
@@ -84,6 +87,8 @@ export class World {
   /** Its disk has been full: what a gateway could not store of the past is not promised, once another one takes its place. */
   #isForgetful = false;
   readonly #resumeWindowMs: number;
+  /** How those are connected that come and go. */
+  readonly #usual: Way;
   /** Somebody's way is slow since the last `settle`, so that they may come back when they are waited for no more. */
   #mayReturnLate = false;
   readonly #locks = new Map<object, Promise<unknown>>();
@@ -99,6 +104,7 @@ export class World {
     consumers: readonly ConsumerParty[],
     options: WorldOptions,
     resumeWindowMs: number,
+    usual: Way,
   ) {
     this.folder = folder;
     this.nats = nats;
@@ -109,6 +115,7 @@ export class World {
     this.consumers = consumers;
     this.#options = options;
     this.#resumeWindowMs = resumeWindowMs;
+    this.#usual = usual;
     this.#collecting = this.#collect();
   }
 
@@ -126,10 +133,12 @@ export class World {
   static async #startIn(folder: string, random: Random, options: WorldOptions): Promise<World> {
     const [resumeWindowMs, modulates] = [random.pick([5000, 30_000]), random.next() < 0.75];
     options.log?.(
-      `${options.gateways} gateways ${modulates ? "with" : "without"} processes for modulators, a resume window of ${resumeWindowMs} ms`,
+      `${options.gateways} gateways ${modulates ? "with" : "without"} processes for modulators, a resume window of ${resumeWindowMs} ms${options.hasKeys ? ", tokens" : ""}`,
     );
-    const ways = Array.from({ length: 6 }, () => someWay(random));
-    ways.push(slowWay(random));
+    const keys = options.hasKeys ? (await createTokenKeys("HS256")).signing : undefined;
+    const having = keys && { keys };
+    const ways: Way[] = Array.from({ length: 6 }, () => ({ ...someWay(random), ...having }));
+    ways.push({ ...slowWay(random), ...having });
     const [toProducers, toConsumers] = [ways.slice(0, 3), ways.slice(3)];
     const text = ways.map(({ place, tier, slow }) => [place, tier, slow ?? ""].join(" ").trim());
     options.log?.(`producers: ${text.slice(0, 3).join(", ")}; consumers: ${text.slice(3).join(", ")}`);
@@ -138,6 +147,7 @@ export class World {
       checksums: options.hasChecksums,
       resumeWindowMs,
       modulates,
+      ...(keys && { tokens: { keys } }),
     });
     const { gateways } = gathering;
     const portOf = (i: number): number => (gateways[i % gateways.length] as GatewayParty).port;
@@ -169,7 +179,10 @@ export class World {
         }),
       ),
     );
-    const world = new World(folder, nats, gathering, producers, consumers, options, resumeWindowMs);
+    const world = new World(folder, nats, gathering, producers, consumers, options, resumeWindowMs, {
+      ...USUAL,
+      ...having,
+    });
     try {
       for (const consumer of consumers) await consumer.start();
       for (const producer of producers) await producer.start();
@@ -233,6 +246,7 @@ export class World {
     const id = this.#nextVisitor++;
     const visitor = await ProducerParty.create(id, this.gateway.port, {
       ...LOAD,
+      way: this.#usual,
       modulates: true,
       ...options,
     });
@@ -248,7 +262,7 @@ export class World {
   /** Has consumers come that begin with all that has been kept. They go once they have been judged. */
   async read(): Promise<void> {
     const wanted = (["all", "even", "fresh"] as const).map(meaning => ["chaos/kept", meaning] as const);
-    const reader = await ConsumerParty.create("R", this.gateway.port, wanted, { from: 1 });
+    const reader = await ConsumerParty.create("R", this.gateway.port, wanted, { from: 1, way: this.#usual });
     this.#readers.push(reader);
     await reader.start();
   }
@@ -379,7 +393,11 @@ export class World {
   async #derived(): Promise<{ readonly name: string; readonly of: DerivedStanding }[]> {
     const overviews = await Promise.all(
       this.gateways.map(async ({ port }) => {
-        const session = connect(`127.0.0.1:${port}`, { name: "looks in", onError() {} });
+        const session = connect(`127.0.0.1:${port}`, {
+          name: "looks in",
+          onError() {},
+          ...tokensBy(this.#usual.keys, "operator"),
+        });
         const late = delay(this.#options.patienceMs).then(() => undefined);
         const overview = await Promise.race([session.overview(), late]).catch(() => undefined);
         await session.close();

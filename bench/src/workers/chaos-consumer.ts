@@ -129,7 +129,7 @@ const open = ({ port, others = [], way, token: handover }: Connect): void => {
     others: others.map(other => `127.0.0.1:${other}`),
     backoff: { firstMs: 20, mostMs: 200 },
     onError: fail,
-    ...optionsOf(way, true),
+    ...optionsOf(way, "viewers"),
     ...(handover !== undefined && { handover }),
   });
 };

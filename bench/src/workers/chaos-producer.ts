@@ -137,7 +137,7 @@ async function open(started: StartProducer): Promise<void> {
     backoff: { firstMs: 20, mostMs: 200 },
     // Faults make trouble all the time.
     onError: () => {},
-    ...optionsOf(started.way, modulates),
+    ...optionsOf(started.way, "simulations", modulates),
   });
   lines = await produce();
 }
