@@ -15,6 +15,7 @@ import { Routes } from "../../../src/concentrator/incoming/routes.ts";
 import { SynchronousEvents } from "../../../src/concentrator/incoming/synchronous.ts";
 import type { Link } from "../../../src/concentrator/link.ts";
 import { Demands } from "../../../src/concentrator/outgoing/demands.ts";
+import { Departures } from "../../../src/concentrator/outgoing/departures.ts";
 import { Hold } from "../../../src/concentrator/outgoing/hold.ts";
 import { OwnLanes } from "../../../src/concentrator/outgoing/lane.ts";
 import type { EndpointNotice } from "../../../src/places/port.ts";
@@ -121,10 +122,11 @@ export class EndpointModel {
       synchronous,
     };
     this.#demands = new Demands(parts as unknown as ConstructorParameters<typeof Demands>[0], nothing);
+    const departures = new Departures(parts as unknown as ConstructorParameters<typeof Departures>[0]);
     this.#openings = new Openings({ modulates: true, instance: "" }, {
       ...parts,
       nextRequest: () => ++this.#requests,
-      production: { parts: { ...parts, demands: this.#demands } },
+      production: { parts: { ...parts, departures, demands: this.#demands } },
     } as unknown as ConstructorParameters<typeof Openings>[1]);
     for (let i = 0; i < ports; i++) this.#ports.push(this.#newPort());
   }
