@@ -1,5 +1,5 @@
 import type { ConnectOptions } from "@jecho/client";
-import { createToken, type JsonWebKeySet } from "@jecho/server";
+import { createToken, type JsonWebKeySet, RIGHTS } from "@jecho/server";
 import { MEANINGS } from "./event.ts";
 import type { Random } from "./random.ts";
 
@@ -21,18 +21,7 @@ export interface Way {
 
 /** So short that each process has many of them. */
 const TOKEN_SECONDS = 12;
-const EACH_RIGHT = [
-  "subscribe",
-  "publish",
-  "own",
-  "modulate",
-  "control",
-  "share",
-  "name",
-  "history",
-  "handover",
-];
-const RIGHTS = [...EACH_RIGHT, "block", "inspect"].flatMap(right => [`${right}:*`, `${right}:**`]);
+const ALL_RIGHTS = RIGHTS.flatMap(right => [`${right}:*`, `${right}:**`]);
 
 export const USUAL: Way = { place: "worker", tier: "any" };
 
@@ -47,7 +36,7 @@ export function slowWay(random: Random): Way {
 /** The option by which a session has a token of this subject whenever it wants one. */
 export function tokensBy(keys: JsonWebKeySet | undefined, subject: string): Pick<ConnectOptions, "token"> {
   if (keys === undefined) return {};
-  return { token: () => createToken(keys, { subject, can: RIGHTS, seconds: TOKEN_SECONDS }) };
+  return { token: () => createToken(keys, { subject, can: ALL_RIGHTS, seconds: TOKEN_SECONDS }) };
 }
 
 /** Options of its session. @param modulates whether it runs modulators at all */
