@@ -21,8 +21,8 @@ export interface ChannelOwner {
   /** Number of a producer's process; 0 where it has gone. */
   processOf(producer: number): number;
   /**
-   * The present number and process of a source's producer. One that has gone has the number under which its events were raised, and
-   * process 0.
+   * The present number and process of a source's producer. One that has gone has the number under which its events were raised; its
+   * process is 0 where it was at another gateway.
    */
   presentOf(producer: number, source: bigint): { readonly number: number; readonly process: number };
   /** The sources of all producers, also of those that publish into derived channels. */
@@ -213,11 +213,11 @@ export class Channel {
     );
   }
 
-  /** A position, completed by the channel, and the producer's process and subject. */
+  /** A position, completed by the channel, and the producer's process and subject. A lane has that of one that has gone. */
   #placed(position: Position): Position {
     const { producer } = position;
-    const [process, by] = [this.owner.processOf(producer), this.owner.subjectOf(producer)];
-    return { ...position, channel: this.number, process, by };
+    const process = position.process || this.owner.processOf(producer);
+    return { ...position, channel: this.number, process, by: this.owner.subjectOf(producer) };
   }
 
   /**
@@ -259,7 +259,7 @@ export class Channel {
     const isFirst = isRaw && !this.lanes.knows(position.source);
     const wasSilent = isRaw && !this.lanes.sends(position);
     const taken = this.lanes.place(position, this.nextSeq - 1, from.subject?.name ?? "");
-    this.listeners.tell(this.#placed(taken), from, isFirst);
+    this.listeners.tell(this.#placed({ ...taken, process: 0 }), from, isFirst);
     return wasSilent;
   }
 

@@ -35,12 +35,14 @@ export interface GatewayLane extends SourceCount {
   endedAt: number;
   /** The number of the producer that was cut off and may come back; 0 where none is waited for. */
   awaited: number;
+  /** The process that its producer was in when it left; 0 while it is here, or where it was at another gateway. */
+  process: number;
 }
 
 /** A lane of a source that has ended, of which nothing was taken. */
 export const ENDED = {
   ...{ producer: 0, origin: 0n, after: 0, through: 0, keptAt: 0, by: undefined },
-  ...{ live: false, rests: false, isUnsent: true, isOver: true, endedAt: 0, awaited: 0 },
+  ...{ live: false, rests: false, isUnsent: true, isOver: true, endedAt: 0, awaited: 0, process: 0 },
 };
 
 /** A producer's present or last position in a raw source. */
@@ -71,7 +73,7 @@ export function isUnmade({ source, origin }: GatewayLane): boolean {
 
 /** The position of a lane, whose channel its channel says. */
 export function positionOf(lane: GatewayLane): Position {
-  const { source, urgent, producer, raised, origin, after, through, endedAt } = lane;
+  const { source, urgent, producer, raised, origin, after, through, endedAt, process } = lane;
   const counts = { raised: BigInt(raised), after: BigInt(after), through: BigInt(through) };
   const agoMs = endedAt === 0 ? 0 : Math.min(MOST_AGO_MS, Math.ceil(performance.now() - endedAt));
   return {
@@ -81,7 +83,7 @@ export function positionOf(lane: GatewayLane): Position {
     urgent,
     source,
     origin,
-    process: 0,
+    process,
     by: "",
     agoMs,
     ...counts,

@@ -79,6 +79,7 @@ export class GatewayLanes {
       lane.isUnsent = true;
     }
     lane.endedAt = 0;
+    lane.process = 0;
     lane.raised = Math.max(lane.raised, raised);
     lane.origin = origin;
     account(lane, after, through);
@@ -175,8 +176,8 @@ export class GatewayLanes {
     return made;
   }
 
-  /** The producer has gone. @param mayReturn until `awaitNoMore` @returns its last positions */
-  leave(producer: number, mayReturn = false): SourceAt[] {
+  /** The producer of this process has gone. @param mayReturn until `awaitNoMore` @returns its last positions */
+  leave(producer: number, process: number, mayReturn = false): SourceAt[] {
     this.#newest = undefined;
     const ends: SourceAt[] = [];
     for (const urgent of [false, true]) {
@@ -186,6 +187,9 @@ export class GatewayLanes {
       lane.isOver = true;
       lane.endedAt = performance.now();
       lane.awaited = mayReturn ? producer : 0;
+      lane.process = process;
+      // Its last event may have come to an earlier gateway.
+      lane.seq = Math.max(lane.seq, 0);
       this.#leave(lane, producer);
       ends.push(lane);
     }
@@ -200,7 +204,7 @@ export class GatewayLanes {
       if (lane?.isOver !== true || (lane.by ?? by) !== by) continue;
       this.#gone?.delete(sourceName(lane));
       this.#newest = undefined;
-      Object.assign(lane, { producer, rests: false, isOver: false, endedAt: 0, awaited: 0 });
+      Object.assign(lane, { producer, rests: false, isOver: false, endedAt: 0, awaited: 0, process: 0 });
       this.#byProducer.set(laneNumber(producer, urgent), lane);
     }
   }
@@ -270,9 +274,10 @@ export class GatewayLanes {
     for (const lane of this.#rawGone()) if (lane.isOver && !isOverNow(lane)) yield lane;
   }
 
-  /** Sources whose producers have gone since this gateway started, even if they may come back. */
-  *over(): Generator<SourceAt> {
-    for (const lane of this.#rawGone()) if (lane.seq >= 0 && lane.isOver) yield lane;
+  /** Sources whose producers have gone since this gateway started, even if they may come back. @param process that they were in; 0: any */
+  *over(process: number): Generator<SourceAt> {
+    for (const lane of this.#rawGone())
+      if (lane.seq >= 0 && lane.isOver && (process === 0 || lane.process === process)) yield lane;
   }
 
   /** Sources that have ended for good since this gateway started, with events. */
@@ -371,6 +376,12 @@ export class GatewayLanes {
   /** Count behind which a source began here; 0 for an unknown one. */
   beganAt(source: bigint, urgent: boolean): number {
     return this.#bySource.get(sourceName({ source, urgent }))?.began ?? 0;
+  }
+
+  /** The process that the producer of a source was in that has gone; 0 where it is here, or is not known. */
+  processOf(source: bigint): number {
+    const of = (urgent: boolean) => this.#bySource.get(sourceName({ source, urgent }))?.process;
+    return of(false) || of(true) || 0;
   }
 
   /** Count of a source's newest taken event; 0 for none. */

@@ -110,7 +110,8 @@ export class ChannelManager implements ChannelOwner {
     const known = this.#producerOf(producer);
     // Another producer may have the number by now.
     const present = known?.source === source ? known : this.producers.ofSource(source);
-    return { number: present?.number ?? producer, process: present?.connection.process ?? 0 };
+    const process = present?.connection.process ?? this.channel.lanes.processOf(source);
+    return { number: present?.number ?? producer, process };
   }
 
   presentSources(): ReadonlySet<bigint> {
@@ -239,7 +240,8 @@ export class ChannelManager implements ChannelOwner {
     this.names.forgetProducer(producer);
     const among = outlet === undefined ? this.unmade : outlet.derived?.unmade;
     if (this.home === "here") among?.left(producer);
-    for (const { channel } of this.derivations) channel.lanes.leave(producer.number);
+    for (const { channel } of this.derivations)
+      channel.lanes.leave(producer.number, producer.connection.process);
     if (outlet !== undefined) this.outlets.remove(producer);
     else {
       const isLast = this.producers.remove(producer);

@@ -232,6 +232,8 @@ export class GatewayInstallation {
       this.#retryMs = Math.min(2 * this.#retryMs, MOST_RETRY_MS);
     }
     this.#derived.placements.changed(this, before);
+    if (before.is === "gateway" && next.is !== "gone")
+      this.#derived.placements.makerLost(this.producing.process);
     this.tellSettled();
   }
 

@@ -271,8 +271,12 @@ export class Placements {
     const installation = this.#madeBy(from, process);
     const { manager } = this.#derived;
     if (installation !== undefined) installation.failed(why);
-    else if (from === manager.names.modulating)
-      for (const sources of this.#derived.sources()) sources.makerLost([this.#derived]);
+    else if (from === manager.names.modulating) this.makerLost(process);
+  }
+
+  /** The gateway's process runs it no more for this one: what that had still to do of producers that have gone, nobody does. */
+  makerLost(process: number): void {
+    for (const sources of this.#derived.sources()) sources.makerLost([this.#derived], process);
   }
 
   /** The process that runs the modulator has moved it to another tier. */

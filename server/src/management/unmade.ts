@@ -104,7 +104,7 @@ export class UnmadeSources {
     const { connection, number } = producer;
     this.#account(producer);
     const awaitedMs = connection.isCut ? this.#resumeWindowMs : 0;
-    const ends = this.#lanes.leave(number, awaitedMs > 0);
+    const ends = this.#lanes.leave(number, connection.process, awaitedMs > 0);
     if (awaitedMs > 0) this.#returns.wait(awaitedMs, () => this.#lanes.awaitNoMore(number, ends));
     const atWork = new Set<Derived>();
     for (const derived of this.#derivations) {
@@ -170,9 +170,11 @@ export class UnmadeSources {
   /**
    * The gateway's process for modulators has gone, or these modulators have failed there: what it had of producers that went before, nobody will account
    * for, unless they come back.
+   *
+   * @param process of the producers; 0: of all
    */
-  makerLost(made: Iterable<Derived> = this.#derivations): void {
-    const over = [...this.#lanes.over()];
+  makerLost(made: Iterable<Derived> = this.#derivations, process = 0): void {
+    const over = [...this.#lanes.over(process)];
     if (over.length === 0) return;
     for (const { channel } of made) {
       const ends = channel.lanes.unmade(over);

@@ -36,14 +36,14 @@ test("DEL-4: a source whose producer came back before its former connection was 
   const lanes = new GatewayLanes();
   lanes.place(position(7, 5, 1), 0, "");
   lanes.place(position(7, 5, 2), 0, "");
-  lanes.leave(1);
+  lanes.leave(1, 1);
   expect([...lanes.positions(0, NONE)]).toMatchObject([{ source: 7n, producer: 2 }]);
 });
 
 test("PROV-6, DEL-4: what a modulator elsewhere makes of a producer's last events is of its source after that has gone, too", () => {
   const lanes = new GatewayLanes();
   lanes.place({ ...position(7, 0), origin: 9n }, 0, "");
-  lanes.leave(1);
+  lanes.leave(1, 1);
   const run = EventsFrame.at(encodedRun({ channel: 1, producer: 1, raised: 1, after: 0, through: 5 }));
   expect(lanes.take(run, 1)).toMatchObject({ source: 7n, origin: 9n });
   expect(lanes.take(run, 2)).toBeUndefined();
@@ -52,11 +52,11 @@ test("PROV-6, DEL-4: what a modulator elsewhere makes of a producer's last event
 test("PROV-6: the last position of what a modulator made before it began anew takes no number from what it makes now of a producer that has gone", () => {
   const lanes = new GatewayLanes();
   lanes.place({ ...position(7, 3), origin: 9n, through: 3n }, 3, "");
-  lanes.leave(1);
+  lanes.leave(1, 1);
   lanes.place({ ...position(8, 0), origin: 9n, after: 3n, through: 3n }, 3, "");
   expect([...lanes.positions(3, NONE)]).toMatchObject([{ source: 8n, producer: 1 }]);
   expect([...lanes.ends(2)]).toMatchObject([{ seq: 3, position: { source: 7n, raised: 3n, producer: 0 } }]);
-  lanes.leave(1);
+  lanes.leave(1, 1);
   expect([...lanes.ends(2)]).toMatchObject([
     { position: { source: 7n, producer: 1 } },
     { position: { source: 8n, producer: 1 } },
@@ -91,7 +91,7 @@ test("PROV-5: of a raw source whose modulator rests or has gone, who begins to l
 test("PROV-6: of a source whose producer is back, who begins to listen is not told where it was when that was cut off", () => {
   const lanes = new GatewayLanes();
   lanes.place({ ...position(7, 0), origin: 9n, after: 4n, through: 4n }, 0, "");
-  lanes.leave(1);
+  lanes.leave(1, 1);
   expect([...lanes.positions(0, NONE)]).toMatchObject([{ source: 7n, through: 4n }]);
   expect([...lanes.positions(0, () => new Set([9n]))]).toEqual([]);
 });
@@ -105,7 +105,7 @@ test("HIST-7: a derived channel lacks what was raised behind a place where neith
   expect(lacks(60)).toBe(false);
   // A modulator that has gone made what was raised up to 60, and the present one goes on behind 80.
   derived.place({ ...position(7, 5), origin: 9n, through: 60n }, 0, "");
-  derived.leave(1);
+  derived.leave(1, 1);
   derived.place({ ...position(8, 0, 2), origin: 9n, after: 80n, through: 80n }, 0, "");
   expect([60, 61, 79, 80, 90].map(lacks)).toEqual([false, true, true, false, false]);
   // Output that was made while nobody wanted it was not sent.
@@ -122,8 +122,8 @@ test("SLOW-1: whoever names a source often is told its last position once, and n
     [9, 5],
   ] as const)
     lanes.place(position(source, raised, source), 3, "");
-  lanes.leave(7);
-  lanes.leave(8);
+  lanes.leave(7, 1);
+  lanes.leave(8, 1);
   const place = { urgent: false, origin: 0n, through: 0n };
   const behind = { ...place, source: 7n, raised: 2n };
   const places = [behind, behind, { ...place, source: 8n, raised: 5n }, { ...place, source: 9n, raised: 2n }];
@@ -143,6 +143,6 @@ test("DEL-12: a source whose events nobody wanted was as far as output says when
   lanes.accounted(made, 3, "");
   // One of which nothing has ever come.
   lanes.accounted({ ...made, urgent: true, raised: 2 }, 3, "");
-  expect(lanes.leave(1, true)).toMatchObject([{ raised: 8 }, { urgent: true, raised: 2 }]);
+  expect(lanes.leave(1, 1, true)).toMatchObject([{ raised: 8 }, { urgent: true, raised: 2 }]);
   expect([...lanes.positions(3, NONE)]).toMatchObject([{ raised: 8n }, { raised: 2n }]);
 });
