@@ -1,4 +1,5 @@
 import { createGateway, createToken, createTokenKeys, type Gateway } from "@jecho/server";
+import { ERRORS } from "@jecho/shared";
 import { FROM } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import { encodedRun, RawClient } from "./raw-client.ts";
@@ -33,6 +34,18 @@ test("DEL-12: what a producer said of its end is told to who comes back, however
   await ana.isAlive();
   const told = { kind: "Position", source: 5n, urgent: false, raised: 9n };
   expect(ana.frames).toContainEqual(expect.objectContaining(told));
+});
+
+test("DEL-12: an end at a count that no number holds is refused, and told to nobody", async () => {
+  await using gateway = await createGateway({ tokens: { keys: checking } });
+  using sim = await enter(gateway, "sim", "publish:sim/**");
+  const end = { raised: 2n ** 53n, raisedUrgent: 0n };
+  sim.say({ kind: "Departed", channel: "sim/a", source: 5n, ...end, agoMs: 0 });
+  expect(await sim.next("Fault")).toMatchObject({ code: ERRORS.FRAME_MALFORMED[0] });
+  using ana = await enter(gateway, "ana", "subscribe:**");
+  ana.say({ kind: "OpenConsumer", request: 1, channel: "sim/a", schema, from: resume(1, 3) });
+  await ana.isAlive();
+  expect(ana.frames.map(({ kind }) => kind)).not.toContain("Position");
 });
 
 test("DEL-5: for who was cut off producers go on, though another subject says that it is back", async () => {

@@ -7,6 +7,7 @@ import type { NameServer } from "../management/name-server.ts";
 import type { GatewayProducer, ProducerOutlet } from "../management/producers.ts";
 import type { Acknowledgements } from "./acknowledgements.ts";
 import type { Channel } from "./channel.ts";
+import { checkCounts } from "./lane.ts";
 
 /** Takes runs and positions to their channels. */
 export class Intake {
@@ -66,8 +67,7 @@ export class Intake {
       this.#names.producer(connection, position.producer) ?? this.#standIn(connection, derived, position);
     const manager = producer?.manager ?? this.#goneBehind(connection, derived);
     if (manager === undefined) return;
-    if (position.raised > Number.MAX_SAFE_INTEGER)
-      throw new JechoError("FRAME_MALFORMED", "a count is beyond 2^53");
+    checkCounts(position.raised, position.after, position.through);
     const { channel } = manager;
     if (position.channel === channel.number) {
       if (producer?.outlet !== undefined) return;

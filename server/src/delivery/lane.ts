@@ -1,3 +1,4 @@
+import { JechoError } from "@jecho/shared";
 import type { Position } from "@jecho/shared/internal";
 
 /** The position of a source on a channel. A producer's usual and urgent events are two sources, counted separately. */
@@ -88,6 +89,12 @@ export function positionOf(lane: GatewayLane): Position {
     agoMs,
     ...counts,
   };
+}
+
+/** @throws JechoError `FRAME_MALFORMED` for a count that no number holds */
+export function checkCounts(...counts: readonly bigint[]): void {
+  for (const count of counts)
+    if (count > Number.MAX_SAFE_INTEGER) throw new JechoError("FRAME_MALFORMED", "a count is beyond 2^53");
 }
 
 /** A source's name: usual and urgent events are counted separately. */

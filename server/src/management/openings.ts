@@ -17,6 +17,7 @@ import type { ClientConnection } from "../connections/client-connection.ts";
 import { ENDPOINT_BYTES } from "../connections/crowd.ts";
 import type { Portions } from "../connections/portions.ts";
 import type { Channel } from "../delivery/channel.ts";
+import { checkCounts } from "../delivery/lane.ts";
 import type { QueuePolicy } from "../delivery/listener.ts";
 import type { WhenFull } from "../delivery/run-queue.ts";
 import type { KnownLimits } from "../gateway/gateway-limits.ts";
@@ -148,10 +149,11 @@ export class GatewayOpenings {
     void manager.admit(producer);
   }
 
-  /** A producer was closed at another gateway. @throws JechoError `RIGHT_MISSING` */
+  /** A producer was closed at another gateway. @throws JechoError `RIGHT_MISSING`, `FRAME_MALFORMED` */
   departed({ subject = ANYBODY, address }: ClientConnection, { channel, agoMs, ...counts }: Departed): void {
     const { base } = this.#names.split(channel);
     this.#names.owners.check(base, channel, subject);
+    checkCounts(counts.raised, counts.raisedUrgent);
     const { name } = subject;
     const at = performance.now() - agoMs;
     this.#names.departed({ ...counts, channel, by: name, whose: name === "" ? address : name, at });
