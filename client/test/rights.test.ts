@@ -312,7 +312,7 @@ test("RIGHT-8: a session whose new token is another subject's is refused", async
   await using rig = await startRig(gateway);
   let subject = "ana";
   // Ana's is too old soon, and bob's is not before a busy machine has looked at it.
-  const session = rig.session({ token: () => tokenOf(subject, ["*:**"], subject === "ana" ? 2 : 60) });
+  const session = rig.session({ token: () => tokenOf(subject, ["*:**"], subject === "ana" ? 5 : 60) });
   await session.ready();
   subject = "bob";
   await whenState(session, "refused");

@@ -119,6 +119,11 @@ export class World {
     this.#collecting = this.#collect();
   }
 
+  /** Whether its gateways ask for tokens. */
+  get hasKeys(): boolean {
+    return this.#usual.keys !== undefined;
+  }
+
   static async start(random: Random, options: WorldOptions): Promise<World> {
     const folder = await mkdtemp(join(tmpdir(), "jecho-chaos-"));
     try {
