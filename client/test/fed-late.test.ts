@@ -167,3 +167,57 @@ test("PROV-5: the same holds for what an earlier gateway kept, of a producer tha
   await producer.close();
   await expect.poll(() => inbox.all.length + consumer.stats.missed).toBe(30);
 });
+
+test("PROV-5: what a closed producer raised at an earlier gateway is not taken for another producer's that has its number by now", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "jecho-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const { rig, way: makingWay } = await startHeld({
+    historyFile: join(folder, "history.sqlite"),
+    drainMs: 100,
+  });
+  await using _rig = rig;
+  const history = { history: { events: 100 } };
+  await using producingWay = await startCutter(rig.gateway.address);
+  await using producing = connect(producingWay.address, { ...QUICK, modulators: { most: 0 } });
+  const channel = producing.channel("a", Tick);
+  const producer = await channel.produce(history);
+  await channel.produce(history);
+  const others = rig.session({ modulators: { most: 0 } });
+  const other = await others.channel("a", Tick).produce(history);
+  await using way = await startCutter(rig.gateway.address);
+  await using session = connect(way.address, QUICK);
+  const inbox = new Inbox<number>();
+  const consumer = await session.channel("a", Tick).subscribe(({ n }) => inbox.put(n), { modulator: EVEN });
+  await raise(producer, producing, 0, 10);
+  await raise(other, others, 100, 120);
+  await inbox.take(15);
+  way.part();
+  await whenState(consumer, "reconnecting");
+  (await makingWay()).hold();
+  await raise(producer, producing, 10, 30);
+  producingWay.part();
+  await whenState(producing, "reconnecting");
+  // The first one at the next gateway, as the one to be closed was at this one.
+  const again = whenState(others, "reconnecting").then(() => whenState(others, "live"));
+  await rig.gateway.close();
+  await rig.again();
+  await again;
+  producingWay.join();
+  await whenState(producing, "live");
+  const making = await makingWay();
+  making.hold();
+  way.join();
+  await expect.poll(() => making.heldBytes).toBeGreaterThan(0);
+  await producer.close();
+  // Its answer comes when the gateway has closed the other one.
+  await channel.produce(history);
+  making.release();
+  await whenState(consumer, "live");
+  for (let n = 120; n < 160; n += 2) {
+    await raise(other, others, n, n + 2);
+    await expect.poll(() => inbox.all.includes(28) && inbox.all.includes(n)).toBe(true);
+  }
+  expect(consumer.stats.missed).toBe(0);
+  expect(inbox.all.filter(n => n < 100)).toEqual(Array.from({ length: 15 }, (_, i) => 2 * i));
+  expect(inbox.all.filter(n => n >= 100)).toEqual(Array.from({ length: 30 }, (_, i) => 100 + 2 * i));
+});

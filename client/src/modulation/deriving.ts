@@ -151,14 +151,13 @@ export class Deriving {
   /** The output made of a raw source has these numbers at the present connection. @param producer 0 where the source was not met there yet */
   #address(installation: Installation, source: bigint, producer: number): void {
     const { number, lanes, former, process, elsewhere, isTold } = installation;
-    const channel = producer === 0 ? 0 : number;
     const present = lanes.get(source);
-    if (present === undefined || present.areAt(channel, producer)) return;
+    if (producer === 0 || present === undefined || present.areAt(number, producer)) return;
     const isWanted = elsewhere > 0 && (process !== 0 || (isTold && !this.#parts.hold.isHeld(installation)));
     const before = former.filter(({ usual, urgent }) => (usual.origin ?? urgent.origin)?.id === source);
     for (const pair of [...before, present])
       for (const lane of pair) {
-        lane.address(channel, producer);
+        lane.address(number, producer);
         if (lane.coverage !== undefined) this.#stateSoon(lane, installation);
         // Output waits for two messages: the demand for it, and that of its producer here, or the feed's position of the source.
         if (isWanted && lane.isAddressed && lane.owes) this.#parts.outbox.resume(lane);

@@ -21,8 +21,8 @@ export interface ChannelOwner {
   /** Number of a producer's process; 0 where it has gone. */
   processOf(producer: number): number;
   /**
-   * The present number and process of a source's producer. One that has gone has the number under which its events were raised; its
-   * process is 0 where it was at another gateway.
+   * The present number and process of a source's producer, or the last ones here. One that left elsewhere has the number under which its
+   * events were raised, and process 0.
    */
   presentOf(producer: number, source: bigint): { readonly number: number; readonly process: number };
   /** The sources of all producers, also of those that publish into derived channels. */
@@ -159,7 +159,10 @@ export class Channel {
   endsBehind(seq: number, number: number): SourceEnd[] {
     const ends = Array.from(this.lanes.ends(seq), ({ seq, position }) => ({
       seq,
-      position: { ...this.#placed({ ...position, producer: 0 }), channel: number },
+      position: {
+        ...this.#placed(position.process === 0 ? { ...position, producer: 0 } : position),
+        channel: number,
+      },
     }));
     return ends.sort((a, b) => a.seq - b.seq);
   }

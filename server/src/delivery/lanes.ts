@@ -378,10 +378,13 @@ export class GatewayLanes {
     return this.#bySource.get(sourceName({ source, urgent }))?.began ?? 0;
   }
 
-  /** The process that the producer of a source was in that has gone; 0 where it is here, or is not known. */
-  processOf(source: bigint): number {
-    const of = (urgent: boolean) => this.#bySource.get(sourceName({ source, urgent }))?.process;
-    return of(false) || of(true) || 0;
+  /** Number and process of a source's producer when it left here; undefined where it is here, or left elsewhere. */
+  leftBy(source: bigint): { readonly number: number; readonly process: number } | undefined {
+    for (const urgent of [false, true]) {
+      const { producer: number, process } = this.#bySource.get(sourceName({ source, urgent })) ?? ENDED;
+      if (process !== 0) return { number, process };
+    }
+    return undefined;
   }
 
   /** Count of a source's newest taken event; 0 for none. */

@@ -110,8 +110,8 @@ export class ChannelManager implements ChannelOwner {
     const known = this.#producerOf(producer);
     // Another producer may have the number by now.
     const present = known?.source === source ? known : this.producers.ofSource(source);
-    const process = present?.connection.process ?? this.channel.lanes.processOf(source);
-    return { number: present?.number ?? producer, process };
+    if (present !== undefined) return { number: present.number, process: present.connection.process };
+    return this.channel.lanes.leftBy(source) ?? { number: producer, process: 0 };
   }
 
   presentSources(): ReadonlySet<bigint> {
