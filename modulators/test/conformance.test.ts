@@ -23,6 +23,30 @@ test("MOE-12: events wait in the modulator while the transport is not ready; whe
   expect(rig.host.stats.modulators.get(derived)).toMatchObject({ dropped: 0, eventsIn: 15, eventsOut: 15 });
 });
 
+test.each([
+  ["passes", modulator("")],
+  ["makes", modulator("enqueue({ step, layer }) { super.enqueue({ step, layer }); }")],
+])(
+  "MOE-12: urgent events wait for no transport: what a modulator %s of them is urgent, and what is made of others is not",
+  async (_, written) => {
+    await using rig = new Rig();
+    const derived = await rig.install(written);
+    const urgent = { id: 1n, urgent: true };
+    const made = (): unknown[] =>
+      rig.frames(derived).flatMap(({ count, isUrgent }) => new Array<boolean>(count).fill(isUrgent));
+    rig.host.flow(derived, false);
+    rig.publish([layerOf(1, 1)]);
+    rig.publish([layerOf(2, 1), layerOf(2, 2)], undefined, urgent);
+    rig.publish([layerOf(3, 1)]);
+    await rig.settled();
+    expect(made()).toEqual([false, true, true]);
+    rig.host.flow(derived, true);
+    await vi.waitUntil(() => made().length === 4, { interval: 2, timeout: 60_000 });
+    expect(made()).toEqual([false, true, true, false]);
+    expect(rig.received(derived).map(({ event }) => event.step)).toEqual([1, 2, 2, 3]);
+  },
+);
+
 test("MOE-12: of a run with many more events than its queue may hold, none is lost while the transport is not ready", async () => {
   await using rig = new Rig({ limits: { queueEvents: 10 } });
   const derived = await rig.install(

@@ -30,12 +30,12 @@ export function layerOf(step: number, layer: number, rows = 9, columns = 16): Gr
   return grid.decode(encodeEvent(grid, { step, layer, time: step * 1800, ...geometry, values }));
 }
 
-export function encodeEvents(events: readonly GridData[], parameters = 0): Uint8Array {
+export function encodeEvents(events: readonly GridData[], parameters = 0, flags = 0): Uint8Array {
   const parts = events.map(event => {
     const bytes = encodeEvent(grid, event);
     return { bytes, start: 0, end: bytes.byteLength };
   });
-  return encodeRun({ channel: BASE, producer: 7, raised: 0, token: grid.token, parameters, flags: 0 }, parts);
+  return encodeRun({ channel: BASE, producer: 7, raised: 0, token: grid.token, parameters, flags }, parts);
 }
 
 export function runOf(bytes: Uint8Array): EventsFrame {

@@ -3,7 +3,7 @@ import { modulatorTable, offersOf, type Provenance } from "@jecho/modulators/int
 import type { HostClock, Limits, TierEvents } from "@jecho/modulators/node";
 import { type BenchOptions, ModulatorBench } from "@jecho/modulators/testing";
 import { type JechoError, type Type, typeFromSchema } from "@jecho/shared";
-import type { EventsFrame } from "@jecho/shared/internal";
+import { type EventsFrame, FLAG_URGENT } from "@jecho/shared/internal";
 import { inject } from "vitest";
 // What a page runs them in, too.
 import { ModulatorEnvironment } from "#environment";
@@ -149,7 +149,7 @@ export class Rig implements AsyncDisposable {
     const after = this.#raised.length;
     for (const { step, layer } of events) this.#raised.push([step, layer]);
     const of = { source, after, through: this.#raised.length };
-    this.host.enqueue(runOf(encodeEvents(events)), tag, of);
+    this.host.enqueue(runOf(encodeEvents(events, 0, source.urgent ? FLAG_URGENT : 0)), tag, of);
   }
 
   /** Publishes the next step, of some layers, and returns its number. */

@@ -168,23 +168,27 @@ export class RunningModulator {
     picks?: readonly number[],
   ): number {
     if (!this.#types.canRead(token, producer)) return chunks.reduce((events, { end }) => events + end, 0);
+    const isUrgent = (flags & FLAG_URGENT) !== 0;
+    // Nobody could tell which of the waiting events are urgent: urgent ones do not wait, and those before them leave as what they are.
+    let dropped = isUrgent && !this.ready ? this.flush(true) : 0;
     if (this.#behind.length > 0) this.#behind = this.#behind.map((_, i) => versions[i] ?? 0);
     this.#type = this.#types.numberOf(token);
     this.#producer = producer;
-    return this.#run(chunks, flags, picks);
+    dropped += this.#run(chunks, flags, this.ready || isUrgent, picks);
+    return dropped;
   }
 
-  /** Writes frames of the waiting events. @returns and throws as `run` */
-  flush(): number {
-    return this.#run([NO_EVENTS], 0);
+  /** Writes frames of the waiting events, where the transport is ready. @returns and throws as `run` */
+  flush(ready = this.ready): number {
+    return this.#run([NO_EVENTS], 0, ready);
   }
 
-  #run(chunks: readonly RunChunk[], flags: number, picks?: readonly number[]): number {
+  #run(chunks: readonly RunChunk[], flags: number, ready: boolean, picks?: readonly number[]): number {
     let dropped = 0;
     this.#writer.beginBatch();
     for (const chunk of chunks) {
       this.#writer.give(chunk);
-      dropped += this.#turn(flags, chunk, picks);
+      dropped += this.#turn(flags, chunk, ready, picks);
       this.#surroundings.pause();
     }
     this.#writer.endBatch();
@@ -194,7 +198,7 @@ export class RunningModulator {
   /** Called when the modulator's period is over. @returns and throws as `run` */
   period(): number {
     this.#writer.beginBatch();
-    return this.#turn(0, undefined);
+    return this.#turn(0, undefined, this.ready);
   }
 
   /** Tells the modulator that it is removed, and ends it. A failure now has no consequence. */
@@ -219,7 +223,7 @@ export class RunningModulator {
   }
 
   /** @param chunk undefined for its period */
-  #turn(flags: number, chunk: RunChunk | undefined, picks?: readonly number[]): number {
+  #turn(flags: number, chunk: RunChunk | undefined, ready: boolean, picks?: readonly number[]): number {
     this.#flags = flags;
     for (let starved = 0; ; starved++) {
       const before = this.#sandbox.cpuMs;
@@ -229,7 +233,7 @@ export class RunningModulator {
         this.#tellBehind();
         this.#tellViews();
         const { timeMs } = this.#surroundings;
-        const turn: Turn = { ready: this.ready, timeMs, emit: this.#emit, picks };
+        const turn: Turn = { ready, timeMs, emit: this.#emit, picks };
         const dropped =
           chunk === undefined ? this.#sandbox.period(turn) : this.#sandbox.run(chunk, this.#type, turn);
         this.#sendCalls();
