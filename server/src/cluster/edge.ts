@@ -67,8 +67,8 @@ interface Gathered {
 }
 
 /**
- * Passes on what this gateway's clients say about channels whose home is another gateway, and what these homes have for them. A frame goes by the name of its channel or,
- * where it has none, by whoever gave the number in it; runs are passed on as they lie.
+ * Passes on what this gateway's clients say about channels whose home is another gateway, and what these homes have for them. A frame goes by its channel's
+ * name or else by whoever gave the number in it; runs are passed on as they lie.
  */
 export class Edge implements AllGateways {
   readonly #members: Members;

@@ -27,7 +27,7 @@ export interface ClusterHost extends EdgeHost, Omit<RemoteHost, "publish" | "bri
 
 /**
  * A gateway's part in a cluster. Each channel has one home, where all is done as at a gateway that stands alone. A client that is connected elsewhere has a socket
- * there all the same: its edge passes on frames both ways, and what goes to many crosses once.
+ * there: its edge passes on frames both ways, and what goes to many crosses once.
  */
 export class GatewayCluster {
   /** Passes on what clients of this gateway say about channels of others. */

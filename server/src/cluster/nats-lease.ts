@@ -25,7 +25,7 @@ export type LeaseState = "held" | "anew" | "taken";
 
 /**
  * A gateway's lease on its index: a key of a bucket that holds those of all members. A renewal names the revision before it, and so does another member that ends the
- * lease: only one of them succeeds. So whoever was stopped for longer than a lease learns whether others have taken over from it, and while NATS is away nobody does.
+ * lease: only one succeeds. So whoever was stopped for longer learns whether others took over, which nobody does while NATS is away.
  */
 export class NatsLease {
   readonly index: number;

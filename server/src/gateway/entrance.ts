@@ -30,8 +30,8 @@ import type { ServerSocket, WebAnswer, WebHandlers, WebRequest } from "../web/we
 /** Close codes of clients that have said all they had to say: it is acted on before they are gone. */
 const IN_ORDER: ReadonlySet<number> = new Set([1000, 1001, 1005]);
 /**
- * Close codes of those who leave for good: 1000 or none by a program, 1001 by a page. Nothing is to go on in the name of those whose rights have ended: if they come
- * back, what they open is looked at again.
+ * Close codes of those who leave for good: 1000 or none by a program, 1001 by a page. What they open when they come back is looked at again, for their rights
+ * may have ended.
  */
 const LEAVING: ReadonlySet<number> = new Set([
   ...IN_ORDER,
@@ -280,7 +280,7 @@ export class Entrance {
   }
 
   /**
-   * Whether a connection is heard. Clients are not while the gateway is no member of its cluster: nothing of theirs is confirmed, and they say it again when they have been
+   * Whether a connection is heard. Clients are not while the gateway is no member of its cluster: they say it all again when they have been
    * let go. Its own process for modulators stays, and says nothing twice.
    */
   #hears(connection: ClientConnection): boolean {

@@ -78,8 +78,8 @@ export interface Gateway {
 }
 
 /**
- * Time from when a former home takes nothing more to when its clients' connections end. Other homes may hear of a new gateway a little later, and a client has one connection for all of
- * them: before any home ends that, the others are to take nothing more, and what they took is to have reached the client.
+ * Time from when a former home takes nothing more to when its clients' connections end: a client has one connection for all homes, and others may hear
+ * of a new gateway a little later.
  */
 const MOVE_MS = 750;
 /** Time that new producers wait for the process for modulators to be there. */

@@ -41,8 +41,8 @@ export interface WorkersOptions {
 }
 
 /**
- * The processes of one gateway: they listen at the same port and share channels, as gateways of a cluster do, over this machine's loopback. One that ends by itself is
- * started again.
+ * The processes of one gateway: they listen at one port and share channels, as a cluster's gateways do, over loopback. One that ends by itself is started
+ * again.
  */
 export class Workers {
   /** Address of all of them. */

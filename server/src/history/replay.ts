@@ -115,8 +115,7 @@ export class Replay {
   #ends: SourceEnd[] = [];
   #endings = -1;
   /**
-   * For a new consumer whose past takes longer: counts behind which raw sources begin for it, or Infinity once that was said. What the history forgets meanwhile is
-   * missing.
+   * For a new consumer whose past takes longer: counts behind which raw sources begin for it; Infinity once said. What is forgotten meanwhile is missing.
    */
   #begins: Map<string, number> | undefined;
   readonly #isFeed: boolean;

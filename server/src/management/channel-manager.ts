@@ -268,7 +268,7 @@ export class ChannelManager implements ChannelOwner {
     return connection.isOpen && performance.now() - (this.#closed?.get(connection) ?? 0) < TOLD_MS;
   }
 
-  /** Connections that are to tell the channel's next home how far producers were that they have closed: a consumer is away, and hears it of nobody else. */
+  /** Connections that are to tell the channel's next home how far producers were that they closed: a consumer is away. */
   *departing(): Generator<Connection> {
     if (![...this.#channels()].some(({ demand }) => demand.isAwaiting)) return;
     for (const connection of this.#closed?.keys() ?? []) if (this.#mayTell(connection)) yield connection;

@@ -273,8 +273,8 @@ export class DerivedChannel {
   }
 
   /**
-   * Takes the positions that consumers say they had at another gateway, or while this channel was not there. The least one counts: one that was further
-   * drops what it is sent again, and a stranger's word has nobody miss anything.
+   * Takes the positions that consumers say they had before this channel was there. The least one counts: who was further drops what it is sent
+   * again, and a stranger's word has nobody miss anything.
    */
   know(sources: readonly SourcePlace[]): void {
     for (const place of sources) noteLeast(this.#claimed, place);

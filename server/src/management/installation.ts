@@ -452,8 +452,7 @@ export class GatewayInstallation {
 }
 
 /**
- * Whether a process that leaves a modulator out for this reason is asked again. A call may take too long on a machine that is busy for a while; whoever does
- * that again and again is suspended there. Who closes it, or cannot run it at present, says nothing of the modulator.
+ * Whether a process that leaves a modulator out for this reason is asked again. A call may take too long on a machine that is busy. Who closes it, or cannot run it at present, says nothing of the modulator.
  */
 function passes({ retry, code }: JechoError): boolean {
   return retry || code === "MODULATOR_TIMED_OUT" || code === "CLOSED" || ELSEWHERE.has(code);

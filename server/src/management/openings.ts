@@ -236,7 +236,7 @@ export class GatewayOpenings {
     }
   }
 
-  /** Opens a consumer that feeds modulators at this connection in the stead of a producing process. The channel may be about to move: its name may be another manager's. */
+  /** Opens a consumer that feeds modulators here in a producing process' stead. The channel may be about to move: its name may be another manager's. */
   #openFeed(connection: ClientConnection, frame: OpenConsumer, { process, channel: number }: Feed): void {
     this.#checkEndpoints(connection, keptBytesOf(frame));
     const channel = this.#names.channel(number);

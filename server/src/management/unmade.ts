@@ -34,8 +34,7 @@ const AT_WORK_MS = 5000;
 const LATE_MS = 2000;
 
 /**
- * The raw sources of one channel, or those that are published into one derived channel: tells consumers of what is derived the positions that no modulator accounts
- * for, so that they know what they miss (PROV-5).
+ * The raw sources of one channel, or those that are published into one derived channel: tells consumers of what is derived the positions that no modulator accounts for (PROV-5).
  */
 export class UnmadeSources {
   readonly #channel: Channel;
@@ -91,7 +90,7 @@ export class UnmadeSources {
     for (const at of channel.lanes.unheard(this.#begun())) channel.tellBeginning(connection, at);
   }
 
-  /** Raw sources whose events come, or are to come once their producers are back, or have all modulators: these say themselves where they are when they raise something. */
+  /** Raw sources whose events come, or are to come once their producers are back, or have all modulators. */
   *#begun(): Generator<SourceAt> {
     yield* this.#lanes.published();
     yield* this.#lanes.awaited();
@@ -187,8 +186,8 @@ export class UnmadeSources {
   }
 
   /**
-   * A consumer is back that was at an earlier gateway, or at a channel that was derived alike and has gone: what ended here before it came, no modulator has been
-   * through. Of what earlier gateways have kept, those producers go on that are back in time. The consumer knows what it has, and when it began.
+   * A consumer is back that was at an earlier gateway, or at a channel that was derived alike and has gone: no modulator has been through what ended here before it
+   * came. Of what earlier gateways kept, those producers go on that are back in time. The consumer knows what it has, and when it began.
    */
   endedBefore({ channel }: Derived): void {
     this.#end(channel.lanes.unmade(this.#lanes.ended()), channel);

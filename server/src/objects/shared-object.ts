@@ -142,7 +142,7 @@ export type BroughtState = Pick<OpenObject, "term" | "terms" | "version" | "stat
 /** One shared object at the gateway: its master copy, its newest state, and the copies that get it. */
 export class GatewayObject {
   readonly id: string;
-  /** Connection of the application that made it, or brought it though it is another gateway's; it may have gone. Undefined for one that another gateway follows. */
+  /** Connection of the application that made or brought it, which may have gone; undefined for one that another gateway follows. */
   readonly maker: Connection | undefined;
   /** Connection of the master copy; undefined where there is none. */
   master: Connection | undefined;
