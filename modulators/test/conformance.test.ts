@@ -1,6 +1,6 @@
 import { fifo, priority } from "@jecho/modulators";
 import { expect, test, vi } from "vitest";
-import { layerOf } from "./grid.ts";
+import { BASE, encodeEvents, layerOf, runOf } from "./grid.ts";
 import { neighbourIn } from "./hostile-rig.ts";
 import { modulator, Rig } from "./rig.ts";
 
@@ -46,6 +46,23 @@ test.each([
     expect(rig.received(derived).map(({ event }) => event.step)).toEqual([1, 2, 2, 3]);
   },
 );
+
+test("MOE-12: what waits for the transport leaves before another producer's events, as its own producer's", async () => {
+  await using rig = new Rig();
+  const derived = await rig.install(modulator(""));
+  rig.host.flow(derived, false);
+  for (const [i, producer] of [7, 7, 8, 7].entries()) {
+    const run = runOf(encodeEvents([layerOf(i, 1)]));
+    run.readdress(BASE, producer);
+    rig.host.enqueue(run);
+  }
+  await rig.settled();
+  rig.host.flow(derived, true);
+  await vi.waitUntil(() => rig.received(derived).length === 4, { interval: 2, timeout: 60_000 });
+  const made = rig.frames(derived).flatMap(({ producer, count }) => new Array<number>(count).fill(producer));
+  expect(made).toEqual([7, 7, 8, 7]);
+  expect(rig.received(derived).map(({ event }) => event.step)).toEqual([0, 1, 2, 3]);
+});
 
 test("MOE-12: of a run with many more events than its queue may hold, none is lost while the transport is not ready", async () => {
   await using rig = new Rig({ limits: { queueEvents: 10 } });

@@ -169,8 +169,9 @@ export class RunningModulator {
   ): number {
     if (!this.#types.canRead(token, producer)) return chunks.reduce((events, { end }) => events + end, 0);
     const isUrgent = (flags & FLAG_URGENT) !== 0;
-    // Nobody could tell which of the waiting events are urgent: urgent ones do not wait, and those before them leave as what they are.
-    let dropped = isUrgent && !this.ready ? this.flush(true) : 0;
+    // Nobody could tell later which of the waiting events are urgent, or another producer's: they leave as what they are, and urgent ones do not wait.
+    const parts = !this.ready && (isUrgent || (producer !== this.#producer && this.waiting > 0));
+    let dropped = parts ? this.flush(true) : 0;
     if (this.#behind.length > 0) this.#behind = this.#behind.map((_, i) => versions[i] ?? 0);
     this.#type = this.#types.numberOf(token);
     this.#producer = producer;
