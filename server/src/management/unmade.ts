@@ -187,7 +187,7 @@ export class UnmadeSources {
 
   /**
    * A consumer is back that was at an earlier gateway, or at a channel that was derived alike and has gone: no modulator has been through what ended here before it
-   * came. Of what earlier gateways kept, those producers go on that are back in time. The consumer knows what it has, and when it began.
+   * came. Of what earlier gateways kept, those producers go on that are back in time.
    */
   endedBefore({ channel }: Derived): void {
     this.#end(channel.lanes.unmade(this.#lanes.ended()), channel);
