@@ -7,7 +7,7 @@ import type { ClientConnection } from "../connections/client-connection.ts";
 import type { GatewayLog } from "../operations/gateway-log.ts";
 import type { Need } from "./rights.ts";
 
-/** Lines per second of one connection (before it is greeted, of its address), of a subject, of all that are not greeted, and of all: nobody fills the disk. */
+/** Lines per second of one connection (before it is greeted, of its address), of a subject, of all that are not greeted, and of all. */
 const MOST_OF_ONE = 20;
 const MOST_OF_SUBJECT = 200;
 const MOST_OF_STRANGERS = 200;

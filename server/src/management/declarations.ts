@@ -3,7 +3,7 @@ import { LimitReached } from "../gateway/limit-reached.ts";
 import { keptBytesOf, type TypeKeeper, type TypeRegistry } from "./types.ts";
 
 /**
- * The types that processes declare of one modulator when they install it. What one declares, wrong or a lie, takes nothing from others.
+ * The types that processes declare of one modulator when they install it. What one declares takes nothing from others.
  */
 export class Declarations {
   readonly #registry: TypeRegistry;

@@ -77,7 +77,7 @@ export class Derivations<D extends MadeBy> {
     return [...this.#named].filter(([, named]) => named === derived).map(([name]) => name);
   }
 
-  /** Names a derived channel: others may subscribe to it while it exists. @throws JechoError `DERIVED_TAKEN`, `CHANNEL_NAME_INVALID`, `OVERLOADED` */
+  /** Names a derived channel for others' subscriptions. @throws JechoError `DERIVED_TAKEN`, `CHANNEL_NAME_INVALID`, `OVERLOADED` */
   name(derived: D, name: string): void {
     const full = checkName(`${this.#channel}#${name}`);
     if ((this.#named.get(name) ?? derived) !== derived)
