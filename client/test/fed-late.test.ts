@@ -43,6 +43,21 @@ async function startHeld(
   };
 }
 
+/** The same, with a history that outlives the gateway. */
+async function startKept(): ReturnType<typeof startHeld> {
+  const folder = await mkdtemp(join(tmpdir(), "jecho-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  return startHeld({ historyFile: join(folder, "history.sqlite"), drainMs: 100 });
+}
+
+/** Starts the gateway again, and waits until this session is back. */
+async function restart(rig: Rig, session: Session): Promise<void> {
+  const again = whenState(session, "reconnecting").then(() => whenState(session, "live"));
+  await rig.gateway.close();
+  await rig.again();
+  await again;
+}
+
 async function raise(producer: Producer<typeof Tick.event>, session: Session, from: number, to: number) {
   for (let n = from; n < to; n++) producer.publish({ n, note: "" });
   await session.flush();
@@ -51,12 +66,8 @@ async function raise(producer: Producer<typeof Tick.event>, session: Session, fr
 test.each(["with history", "without history"])(
   "PROV-5: what a producer raised last that is closed before a modulator in its stead is fed comes, or is told (%s)",
   async kept => {
-    const folder = await mkdtemp(join(tmpdir(), "jecho-"));
-    onTestFinished(() => rm(folder, { recursive: true }));
     const isKept = kept === "with history";
-    const { rig, way: makingWay } = await startHeld(
-      isKept ? { historyFile: join(folder, "history.sqlite"), drainMs: 100 } : { resumeWindowMs: 200 },
-    );
+    const { rig, way: makingWay } = await (isKept ? startKept() : startHeld({ resumeWindowMs: 200 }));
     await using _rig = rig;
     const producing = rig.session({ modulators: { most: 0 } });
     const channel = producing.channel("a", Tick);
@@ -76,12 +87,7 @@ test.each(["with history", "without history"])(
     // Nothing of that is made before the gateway ends.
     if (isKept) (await makingWay()).hold();
     await raise(producer, producing, 10, 30);
-    if (isKept) {
-      const again = whenState(producing, "reconnecting").then(() => whenState(producing, "live"));
-      await rig.gateway.close();
-      await rig.again();
-      await again;
-    }
+    if (isKept) await restart(rig, producing);
     const making = await makingWay();
     making.hold();
     way.join();
@@ -127,12 +133,7 @@ test("PROV-5: what a modulator that fails had still to do of a producer that is 
 });
 
 test("PROV-5: the same holds for what an earlier gateway kept, of a producer that has raised nothing since", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "jecho-"));
-  onTestFinished(() => rm(folder, { recursive: true }));
-  const { rig, way: makingWay } = await startHeld({
-    historyFile: join(folder, "history.sqlite"),
-    drainMs: 100,
-  });
+  const { rig, way: makingWay } = await startKept();
   await using _rig = rig;
   const producing = rig.session({ modulators: { most: 0 } });
   const channel = producing.channel("a", Tick);
@@ -157,10 +158,7 @@ test("PROV-5: the same holds for what an earlier gateway kept, of a producer tha
   await whenState(consumer, "reconnecting");
   (await makingWay()).hold();
   await raise(producer, producing, 10, 30);
-  const again = whenState(producing, "reconnecting").then(() => whenState(producing, "live"));
-  await rig.gateway.close();
-  await rig.again();
-  await again;
+  await restart(rig, producing);
   await makingWay();
   way.join();
   await whenState(consumer, "live");
@@ -169,12 +167,7 @@ test("PROV-5: the same holds for what an earlier gateway kept, of a producer tha
 });
 
 test("PROV-5: what a closed producer raised at an earlier gateway is not taken for another producer's that has its number by now", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "jecho-"));
-  onTestFinished(() => rm(folder, { recursive: true }));
-  const { rig, way: makingWay } = await startHeld({
-    historyFile: join(folder, "history.sqlite"),
-    drainMs: 100,
-  });
+  const { rig, way: makingWay } = await startKept();
   await using _rig = rig;
   const history = { history: { events: 100 } };
   await using producingWay = await startCutter(rig.gateway.address);
@@ -198,10 +191,7 @@ test("PROV-5: what a closed producer raised at an earlier gateway is not taken f
   producingWay.part();
   await whenState(producing, "reconnecting");
   // The first one at the next gateway, as the one to be closed was at this one.
-  const again = whenState(others, "reconnecting").then(() => whenState(others, "live"));
-  await rig.gateway.close();
-  await rig.again();
-  await again;
+  await restart(rig, others);
   producingWay.join();
   await whenState(producing, "live");
   const making = await makingWay();

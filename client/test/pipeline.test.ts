@@ -52,7 +52,7 @@ test("SLOW-1: back-pressure travels up a pipeline: its slowest end holds the sou
       raised++;
     }
   })();
-  // It comes to a stand: what is between source and end is bounded.
+  // The source comes to a stand: what is between source and end is bounded.
   let before = -1;
   await expect
     .poll(

@@ -171,12 +171,11 @@ export class RunningModulator {
     const isUrgent = (flags & FLAG_URGENT) !== 0;
     // Nobody could tell later which of the waiting events are urgent, or another producer's: they leave as what they are, and urgent ones do not wait.
     const parts = !this.ready && (isUrgent || (producer !== this.#producer && this.waiting > 0));
-    let dropped = parts ? this.flush(true) : 0;
+    const dropped = parts ? this.flush(true) : 0;
     if (this.#behind.length > 0) this.#behind = this.#behind.map((_, i) => versions[i] ?? 0);
     this.#type = this.#types.numberOf(token);
     this.#producer = producer;
-    dropped += this.#run(chunks, flags, this.ready || isUrgent, picks);
-    return dropped;
+    return dropped + this.#run(chunks, flags, this.ready || isUrgent, picks);
   }
 
   /** Writes frames of the waiting events, where the transport is ready. @returns and throws as `run` */

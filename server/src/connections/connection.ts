@@ -238,7 +238,7 @@ export class Connection {
     for (const replay of [...seldom.replays]) replay.pump();
     if (this.bufferedBytes > SOCKET_LOW_BYTES) return;
     seldom.isBehind = false;
-    // What a past that has just ended left to be sent.
+    // A past that has just ended may owe positions.
     seldom.turns?.send(this);
     seldom.turns?.keepUp(this);
   }
